@@ -19,9 +19,9 @@ from benchmarks import REPOSITORY
 from profet_core.answers.advise import answer_advise
 from profet_core.answers.context import Context
 from profet_core.answers.predict import answer_predict
-from profet_core.answers.questions import AdviseQuestion, PredictQuestion
 from profet_core.catalog import load_catalog, load_gpus
 from profet_core.prediction.models import load_models, load_samples
+from profet_core.questions import AdviseQuestion, PredictQuestion
 
 _SAMPLE, _ANCHOR, _LATENCY_MS = "sample_traces/vgg16-224px-b16-g3s.json", "g3s.xlarge", 323.0
 _SETUP = f"""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from profet_cli.arguments import add_question, given_values, open_context
+from profet_cli.arguments import add_every_offer, add_models, add_question, asked, open_context
 from profet_cli.output import (
     MISSING,
     Column,
@@ -22,9 +22,9 @@ from profet_cli.output import (
     write_output,
 )
 from profet_core.answers.advise import AdviseAnswer, answer_advise
-from profet_core.answers.documents import ADVICE
-from profet_core.answers.questions import ADVISE, AdviseQuestion
+from profet_core.answers.documents import advice_document
 from profet_core.answers.report import report_html, report_source
+from profet_core.questions import AdviseQuestion, ScaleoutQuestion
 from profet_core.training.advise import Advice
 from profet_core.training.plans import Plan
 from profet_core.training.several_gpus import CHECKED_ON, ScaledStep, WholeNodePlan
@@ -37,14 +37,16 @@ if TYPE_CHECKING:
 
 def add_advise(parser: argparse.ArgumentParser) -> None:
     """The training, its limits, and the offers to choose from."""
-    add_question(parser, ADVISE)
+    add_question(parser, AdviseQuestion)
+    add_models(parser)
+    add_every_offer(parser)
     parser.add_argument("--report", type=Path, metavar="FILE", help="also write the answer as an HTML page")
     parser.add_argument("--launch", action="store_true", help="print the SkyPilot task that rents the answer, alone")
 
 
 def run_advise(options: argparse.Namespace) -> None:
     """Predict, advise and print."""
-    question = AdviseQuestion.from_fields(**given_values(options, ADVISE))
+    question = asked(options, AdviseQuestion)
     context = open_context(options)
     answer = answer_advise(context, question)
     warnings = answer.training.warnings
@@ -54,7 +56,7 @@ def run_advise(options: argparse.Namespace) -> None:
         check_not_read(options.report, options.profile, getattr(options, "second", None))
         write_output(options.report, report_html(answer.advice, source).encode())
     if options.format == "json":
-        print_json(ADVICE.document(answer))
+        print_json(advice_document(answer))
     elif options.launch:
         print_warnings(warnings)
         _print_launch(answer)
@@ -142,19 +144,19 @@ def _print_list(title: str, lines: Sequence[str]) -> None:
 
 def add_scaleout(parser: argparse.ArgumentParser) -> None:
     """One GPU's step, the network, how many GPUs and how, the training, and which offers."""
-    from profet_core.answers.scaleout import SCALEOUT
-
-    add_question(parser, SCALEOUT)
+    add_question(parser, ScaleoutQuestion)
+    add_models(parser)
+    add_every_offer(parser)
 
 
 def run_scaleout(options: argparse.Namespace) -> None:
     """Answer and print."""
-    from profet_core.answers.scaleout import SCALED_OUT, SCALEOUT, answer_scaleout, scaleout_question
+    from profet_core.answers.scaleout import answer_scaleout, scaleout_document
 
-    question = scaleout_question(given_values(options, SCALEOUT))
+    question = asked(options, ScaleoutQuestion)
     answer = answer_scaleout(open_context(options), question)
     if options.format == "json":
-        print_json(SCALED_OUT.document(answer))
+        print_json(scaleout_document(answer))
         return
     print_warnings(answer.warnings)
     if answer.how_many is not None:

@@ -11,14 +11,16 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from profet_core.answers.context import Context
-from profet_core.answers.questions import FLAG, LOG, NUMBERS, OFFER_FIELDS, PREDICT, PROFILE, TIMES, Field, Fields
 from profet_core.catalog import Gpus, load_catalog, load_gpus
 from profet_core.catalog.custom_gpus import CUSTOM_GPUS_NAME, custom_gpus_path, read_custom_gpus
 from profet_core.catalog.custom_instances import CUSTOM_NAME
 from profet_core.errors import InputError, ProfetError, ProfileError
 from profet_core.prediction.checks import read_as
 from profet_core.prediction.models import load_models
+from profet_core.questions import OFFER_FIELDS, ProfileQuestion, Question, QuestionField, ask, fields_of
 from profet_profiles import Profile, read_profile_folder
 from profet_profiles.reading import shown_file_name
 from profet_profiles.sandbox import read_guarded
@@ -36,52 +38,39 @@ def add_format(parser: argparse.ArgumentParser, default: str = "text") -> None:
     )
 
 
-def add_fields(parser: argparse.ArgumentParser, fields: Fields, *, positional: str = "") -> None:
-    """An option for each field, `positional` as TRACE; options that are not given are no attributes."""
+def add_question(
+    parser: argparse.ArgumentParser, question: type[Struct], *, first: str = "profile", **format_default: str
+) -> None:
+    """Declare an option for each field of a question, `first` without a name; what isn't given is no attribute."""
+    add_format(parser, **format_default)
     offers = parser.add_argument_group("offers")
-    for name, field in fields.items():
-        if name == positional:
-            absent: dict[str, Any] = {} if field.required else {"nargs": "?", "default": argparse.SUPPRESS}
-            parser.add_argument(name, metavar="TRACE", help=field.help, **absent)
+    for name, field in fields_of(question).items():
+        more: dict[str, Any] = {"default": argparse.SUPPRESS, "help": field.help.replace("%", "%%")}
+        if field.is_flag:
+            more |= {"action": "append_const", "const": "true", "dest": name}
         else:
-            (offers if name in OFFER_FIELDS else parser).add_argument(
-                f"--{name.replace('_', '-')}",
-                default=argparse.SUPPRESS,
-                required=field.required,
-                help=field.help.replace("%", "%%"),
-                **_taken(field),
-            )
+            more["metavar"] = f"{{{','.join(field.choices)}}}" if field.choices else field.unit or "A,B"
+        if name == first:
+            parser.add_argument(name, nargs=None if field.required else "?", **more)
+            continue
+        if field.is_mapping:
+            more["action"] = "append"
+        group = offers if name in OFFER_FIELDS else parser
+        group.add_argument(f"--{name.replace('_', '-')}", required=field.required, **more)
 
 
-def _taken(field: Field) -> dict[str, Any]:
-    """How argparse takes a field."""
-    if field.kind is FLAG:
-        return {"action": "store_true"}
-    if field.choices:
-        return {"choices": field.choices, "type": argument(field.read)}
-    action = "append" if field.kind in (NUMBERS, TIMES) else "store"
-    return {"metavar": field.unit or field.kind.metavar, "type": argument(field.kind.parse), "action": action}
+def asked(options: argparse.Namespace, question: type[Question]) -> Question:
+    """Make the question of the options that were given, its profiles read."""
+    given = {name: getattr(options, name) for name in fields_of(question) if hasattr(options, name)}
+    texts = {name: value if isinstance(value, list) else [value] for name, value in given.items()}
 
+    def read(field: QuestionField, paths: list[str], values: Mapping[str, object]) -> object:
+        path = paths[-1]
+        if field.is_log:
+            return read_log_file(Path(path))
+        return (_called(path, values) if field.name == "profile" else None) or read_profile_file(path)
 
-def argument(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Parser of an option's text whose refusal argparse shows."""
-
-    @wraps(parse)
-    def parsed(text: str) -> Any:
-        try:
-            return parse(text)
-        except InputError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-
-    return parsed
-
-
-def add_question(parser: argparse.ArgumentParser, fields: Fields) -> None:
-    """Arguments of a command that answers for offers; TRACE is the field `profile`."""
-    add_format(parser)
-    add_fields(parser, fields, positional="profile")
-    add_models(parser)
-    add_every_offer(parser)
+    return ask(question, texts, of_texts=True, read=read)
 
 
 def add_every_offer(parser: argparse.ArgumentParser) -> None:
@@ -96,7 +85,7 @@ def add_every_offer(parser: argparse.ArgumentParser) -> None:
 
 def add_steps(parser: argparse.ArgumentParser) -> None:
     """`--steps`: how many training steps TRACE covers."""
-    add_fields(parser, {"steps": PREDICT["steps"]})
+    parser.add_argument("--steps", type=int, metavar="N", help=fields_of(ProfileQuestion)["steps"].help)
 
 
 def add_models(parser: argparse.ArgumentParser) -> None:
@@ -126,25 +115,8 @@ def add_anchors(parser: argparse.ArgumentParser) -> None:
 QUIET_S = 1.0
 
 
-def given_values(options: argparse.Namespace, fields: Fields) -> dict[str, Any]:
-    """The fields that were given, their profiles read."""
-    given = {name: getattr(options, name) for name in fields if hasattr(options, name)}
-    if "measured" not in given:
-        # Another profile is of interest only where something was measured.
-        given.pop("measured_trace", None)
-    for name, value in given.items():
-        if fields[name].kind is PROFILE:
-            network = _called(value, given) if name == "profile" else None
-            given[name] = network or read_profile_file(value)
-        elif fields[name].kind is LOG:
-            given[name] = read_log_file(Path(value))
-        elif fields[name].kind is NUMBERS:
-            given[name] = dict(value)
-    return given
-
-
-def _called(path: str, values: Mapping[str, Any]) -> Profile | None:
-    """The network without a profile that is meant, where there is no such file."""
+def _called(path: str, values: Mapping[str, object]) -> Profile | None:
+    """Return the network without a profile that is meant, where there is no such file."""
     from profet_core.answers.by_layers import network_called
 
     return None if Path(path).exists() else network_called(path, values)

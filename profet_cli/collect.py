@@ -43,7 +43,7 @@ from profet_collect.store import (
     locked_store,
     only_collector,
 )
-from profet_core.answers.schema import Document
+from profet_core.answers.documents import Document
 from profet_core.errors import InputError
 from profet_profiles.limits import is_short_text
 from profet_profiles.units import format_duration, format_significant, whole_number
@@ -202,8 +202,8 @@ def _show_plan(
         count, error = (known_error(cells) if options.quick else None) or (None, None)
         rows = [{**asdict(cell), "seconds": round(each, 1)} for cell, each in zip(cells, seconds, strict=True)]
         document = {"instance": options.instance, "gpu": machine.gpu, "cells": len(cells)}
-        document |= {"minutes": round(sum(seconds) / 60, 1), "left_out_error_percent": error}
-        print_json({**document, "left_out_error_cells": count, "rows": rows})
+        document |= {"minutes": round(sum(seconds) / 60, 1), "held_out_error_percent": error}
+        print_json({**document, "held_out_error_cells": count, "rows": rows})
         return
     groups: dict[tuple[str, ...], list[tuple[int, float]]] = {}
     for one, each in zip(cells, seconds, strict=True):

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from profet_cli.arguments import add_format, add_models, add_steps, read_trace
 from profet_cli.output import MISSING, check_not_read, print_json, print_profile_warnings, print_table, write_output
-from profet_core.answers.documents import UNKNOWN_OPERATIONS
+from profet_core.answers.documents import Document, unknown_operations_document
 from profet_core.answers.predict import Placement, placements
-from profet_core.answers.schema import Document
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.errors import InputError
 from profet_core.prediction.checks import counted, diagnose, refusal_by, steps_note
@@ -62,7 +61,7 @@ def run_inspect(options: argparse.Namespace) -> None:
             "refusal": refusal_by(models, profile),
             "warnings": list(profile.warnings),
             "ignored": list(profile.ignored),
-            "unknown_operations": UNKNOWN_OPERATIONS.document(unknown),
+            "unknown_operations": unknown_operations_document(unknown),
             "kinds": {row.operation: row.kind for row in found},
             "classes": {row.operation: row.operation_class for row in found},
             "clusters": {row.operation: row.cluster for row in found},

@@ -7,14 +7,17 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from profet_cli.arguments import add_fields, add_format, given_values, known_gpus
+from profet_cli.arguments import add_format, add_question, asked, known_gpus
 from profet_cli.commands import OneLineParser, add_commands
 from profet_cli.output import MISSING, gpus_cell, price_date, print_json, print_table, print_warnings
 from profet_cli.prices import add_refresh, run_refresh
 from profet_core.answers.context import Context, answer_instances
-from profet_core.answers.documents import CUSTOM_GPU, GPU_PRECISIONS, OFFER, OFFERS
-from profet_core.answers.questions import INSTANCES, InstancesQuestion
-from profet_core.answers.schema import many
+from profet_core.answers.documents import (
+    custom_gpu_document,
+    gpu_precisions_document,
+    instances_document,
+    offer_document,
+)
 from profet_core.catalog import Catalog, Instance, custom_path, load_catalog, load_gpus, load_shipped
 from profet_core.catalog.collection import NoOffersError
 from profet_core.catalog.custom_gpus import (
@@ -52,6 +55,7 @@ from profet_core.catalog.instance import (
 from profet_core.errors import ArtifactError, InputError
 from profet_core.files import home_folder, shipped_folder
 from profet_core.prediction.models import MANIFEST_NAME, load_models
+from profet_core.questions import InstancesQuestion
 from profet_core.transfer.custom_gpu import check_custom_gpu
 from profet_profiles.units import listed_price
 
@@ -80,13 +84,12 @@ def add_instances(parser: OneLineParser) -> None:
 
 def _add_listing(parser: argparse.ArgumentParser, **default: str) -> None:
     """Which offers; `default=argparse.SUPPRESS` after the word `list`, for it would overwrite what came before."""
-    add_format(parser, **default)
-    add_fields(parser, INSTANCES)
+    add_question(parser, InstancesQuestion, **default)
 
 
 def run_instances(options: argparse.Namespace) -> None:
     """Every instance at its usual price, or all offers of a market and region; "measured" ones can be the anchor."""
-    question = InstancesQuestion.from_fields(**given_values(options, INSTANCES))
+    question = asked(options, InstancesQuestion)
     try:
         rows = _answered(question)
     except NoOffersError as error:
@@ -94,7 +97,7 @@ def run_instances(options: argparse.Namespace) -> None:
         if options.format != "json":
             print_warnings([f"{error} `profet instances add` and `refresh` add more"])
     if options.format == "json":
-        print_json(OFFERS.document(rows))
+        print_json(instances_document(rows))
         return
     print_table(
         ("instance", "cloud", "GPU", "GPUs", "$/h", "$/GPU/h", "region", "market", "date", "status", "basis"),
@@ -107,7 +110,7 @@ def run_instances(options: argparse.Namespace) -> None:
                 listed_price(offer.usd_per_hour),
                 listed_price(offer.usd_per_gpu_hour),
                 offer.region,
-                f"{offer.market}, own" if offer.own else offer.market,
+                f"{offer.market}, own" if offer.custom else offer.market,
                 price_date(offer),
                 offer.status,
                 basis,
@@ -176,7 +179,7 @@ def _add_offer(options: argparse.Namespace) -> None:
         ]
         write_custom_instances(path, laid_over(rows, [row]), shipped)
     if options.format == "json":
-        print_json({"file": str(path), "replaced_usd_per_hour": old_usd, "offer": OFFER.document(row)})
+        print_json({"file": str(path), "replaced_usd_per_hour": old_usd, "offer": offer_document(row)})
         return
     before = "" if old_usd is None else f", was {listed_price(old_usd)}"
     print(f"{_title(row)}: {listed_price(row.usd_per_hour)}/h{before}; saved in {path}")
@@ -208,7 +211,7 @@ def _remove_offers(options: argparse.Namespace) -> None:
             raise InputError(f"Your file {path} has no such row for {options.name!r}; it has rows for: {names}.")
         write_custom_instances(path, [row for row in rows if row not in removed], shipped)
     if options.format == "json":
-        print_json({"file": str(path), "removed": [OFFER.document(row) for row in removed]})
+        print_json({"file": str(path), "removed": [offer_document(row) for row in removed]})
         return
     for row in removed:
         print(f"{_title(row)}: {listed_price(row.usd_per_hour)}/h is removed from {path}")
@@ -301,7 +304,7 @@ def run_gpus(options: argparse.Namespace) -> None:
     """List the custom GPUs."""
     rows = read_custom_gpus(custom_gpus_path(), load_gpus())
     if options.format == "json":
-        print_json(many(CUSTOM_GPU).document(rows))
+        print_json([custom_gpu_document(row) for row in rows])
         return
     print_table(
         ("GPU", "instance", "like", "GiB", "images/s", "$/h"),
@@ -324,7 +327,7 @@ def run_gpus(options: argparse.Namespace) -> None:
 def _list_known_gpus(options: argparse.Namespace) -> None:
     gpus = known_gpus().values()
     if options.format == "json":
-        print_json(many(GPU_PRECISIONS).document(gpus))
+        print_json([gpu_precisions_document(gpu) for gpu in gpus])
         return
     offers = Counter(offer.gpu for offer in load_catalog().all_offers)
     print_table(
@@ -378,6 +381,6 @@ def _remove_gpu(options: argparse.Namespace) -> None:
 
 def _print_changed(options: argparse.Namespace, path: Path, key: str, gpu: CustomGpu, text: str) -> None:
     if options.format == "json":
-        print_json({"file": str(path), key: CUSTOM_GPU.document(gpu)})
+        print_json({"file": str(path), key: custom_gpu_document(gpu)})
     else:
         print(f"{gpu.name} {text}")

@@ -10,6 +10,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
+from msgspec import to_builtins
+
+from profet_core.answers.documents import plain
 from profet_core.catalog.instance import ON_DEMAND, Instance, date_words, price_age_years
 from profet_core.errors import InputError
 from profet_core.prediction.checks import refusal
@@ -45,7 +48,7 @@ Column: TypeAlias = tuple[str, Callable[[Row], str]]
 
 def print_json(document: object) -> None:
     """Exactly one JSON document on stdout."""
-    print(json.dumps(document, indent=2, allow_nan=False))
+    print(json.dumps(to_builtins(document, enc_hook=plain), indent=2, allow_nan=False))
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -131,7 +134,7 @@ def print_offers(
         for row in sorted(listed, key=rank):
             cheapest.setdefault(row.offer.gpu, id(row))
         best = set(cheapest.values())
-        shown = [row for row in listed if id(row) in best or row.offer.own or row.offer.name in keep]
+        shown = [row for row in listed if id(row) in best or row.offer.custom or row.offer.name in keep]
     print_table([title for title, _ in columns], [[text(row) for _, text in columns] for row in shown])
     if hidden := len(listed) - len(shown):
         offers = "offer of the same GPUs is" if hidden == 1 else "offers of the same GPUs are"

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from profet_cli.arguments import (
     add_every_offer,
-    add_fields,
-    add_format,
     add_models,
     add_question,
-    given_values,
+    asked,
     network_file,
     open_context,
     read_network_file,
-    read_profile_file,
 )
 from profet_cli.output import (
     Column,
@@ -32,32 +29,31 @@ from profet_cli.output import (
     print_offers,
     print_warnings,
 )
-from profet_core.answers.documents import COSTS, PREDICTION, SCALED
+from profet_core.answers.documents import costs_document, prediction_document
 from profet_core.answers.predict import answer_predict
-from profet_core.answers.questions import COST, PREDICT, PredictQuestion, TrainingQuestion
 from profet_core.catalog.instance import offer_name
-from profet_core.errors import Code, InputError
+from profet_core.errors import Code
 from profet_core.latency import LEVEL
 from profet_core.offers import OfferStep, OfferTable
+from profet_core.questions import EstimateQuestion, PredictQuestion, ScaleQuestion, TrainingQuestion
 from profet_core.training.memory import FitAnswer
 from profet_core.training.plans import Plan
 from profet_profiles.units import format_ms, format_significant, format_usd, shared_time_unit
 
-if TYPE_CHECKING:
-    from profet_core.answers.estimate import EstimateQuestion
-
 
 def add_predict(parser: argparse.ArgumentParser) -> None:
     """The profile and the targets."""
-    add_question(parser, PREDICT)
+    add_question(parser, PredictQuestion)
+    add_models(parser)
+    add_every_offer(parser)
 
 
 def run_predict(options: argparse.Namespace) -> None:
     """Predict and print."""
-    question = PredictQuestion.from_fields(**given_values(options, PREDICT))
+    question = asked(options, PredictQuestion)
     answer = answer_predict(open_context(options), question)
     if options.format == "json":
-        print_json(PREDICTION.document(answer))
+        print_json(prediction_document(answer))
         return
     prediction, level = answer.prediction, answer.prediction.interval_level
     print_warnings((*prediction.warnings, *(f"ignored: {note}" for note in answer.profile.ignored)))
@@ -119,17 +115,19 @@ def _bounds(level: float) -> list[Column[OfferStep]]:
 
 def add_cost(parser: argparse.ArgumentParser) -> None:
     """The training."""
-    add_question(parser, COST)
+    add_question(parser, TrainingQuestion)
+    add_models(parser)
+    add_every_offer(parser)
 
 
 def run_cost(options: argparse.Namespace) -> None:
     """Predict, cost and print."""
     from profet_core.answers.advise import answer_cost
 
-    question = TrainingQuestion.from_fields(**given_values(options, COST))
+    question = asked(options, TrainingQuestion)
     answer = answer_cost(open_context(options), question)
     if options.format == "json":
-        print_json(COSTS.document(answer))
+        print_json(costs_document(answer))
         return
     training, table = answer.training, answer.table
     print_warnings(training.warnings)
@@ -150,60 +148,41 @@ def run_cost(options: argparse.Namespace) -> None:
 
 def add_scale(parser: argparse.ArgumentParser) -> None:
     """The instance, the axis with both ends, the size between them, and what else is known."""
-    add_format(parser)
-    add = parser.add_argument
-    add("--instance", required=True, metavar="INSTANCE|GPU")
-    add("--axis", required=True, choices=["batch", "pixels"])
-    add("--min-ms", required=True, type=float, help="latency at batch 16 or 32 pixels, in milliseconds")
-    add("--max-ms", required=True, type=float, help="latency at batch 256 or 256 pixels, in milliseconds")
-    add("--at", required=True, type=int, help="batch size 16-256 or pixel size 32-256")
-    method = "default or profet (the documented polynomial)"
-    add("--method", choices=["default", "profet"], default="default", help=method)
-    other = "fixed size: pixels with --axis batch, batch size with --axis pixels"
-    add("--other-size", type=int, metavar="N", help=other)
-    add("--largest", metavar="TRACE", help="profile at the largest size; makes the curve more accurate")
-    fixed = "with --axis pixels: fixed number of classes (in the data it grows from 10 to 1000)"
-    add("--fixed-classes", action="store_true", help=fixed)
-    add("--known-at", type=int, metavar="N", help="another size between, with --known-ms")
-    add("--known-ms", type=float, metavar="MS", help="its latency, which the default curve passes through")
+    add_question(parser, ScaleQuestion)
     add_models(parser)
 
 
 def run_scale(options: argparse.Namespace) -> None:
     """Scale and print."""
-    from profet_core.answers.sizes import ScaleQuestion, answer_scale
+    from profet_core.answers.sizes import answer_scale
 
-    known = ("other_size", "fixed_classes", "known_at", "known_ms")
-    given = {name: getattr(options, name) for name in ("instance", "axis", "min_ms", "max_ms", "at", "method", *known)}
-    largest = None if options.largest is None else read_profile_file(options.largest)
-    scaled, _ = answer_scale(open_context(options), ScaleQuestion(**given, largest=largest))
+    scaled, _ = answer_scale(open_context(options), asked(options, ScaleQuestion))
     if options.format == "json":
-        print_json(SCALED.document(scaled))
+        print_json(scaled)
     else:
         print(f"{scaled.instance} at {scaled.axis} {scaled.at}: {format_ms(scaled.latency_ms)} per step")
 
 
 def add_estimate(parser: argparse.ArgumentParser) -> None:
     """The network, which may be a file, its step, and the offers."""
-    from profet_core.answers.estimate import ESTIMATE
-    from profet_core.layers.reading import FORMATS
-
-    add_format(parser)
-    parser.add_argument("network", metavar="NETWORK|FILE", help=f"network name, such as resnet50, or {FORMATS}")
-    add_fields(parser, {name: field for name, field in ESTIMATE.items() if name != "network"})
+    add_question(parser, EstimateQuestion, first="network")
     add_models(parser)
     add_every_offer(parser)
 
 
 def run_estimate(options: argparse.Namespace) -> None:
     """Estimate and print."""
-    from profet_core.answers.estimate import ESTIMATED, answer_estimate
+    from profet_core.answers.estimate import answer_estimate, estimate_document
     from profet_core.layers.estimate import disagreement_words
 
-    question = _estimate_question(options)
-    answer = answer_estimate(open_context(options), question)
+    path = network_file(options.network)
+    if path is not None:
+        options.network = "file"
+    question = asked(options, EstimateQuestion)
+    file = None if path is None else read_network_file(path, question.pixels)
+    answer = answer_estimate(open_context(options), question, file)
     if options.format == "json":
-        print_json(ESTIMATED.document(answer))
+        print_json(estimate_document(answer))
         return
     found, network = answer.estimate, answer.estimate.network
     usual = [note for note in answer.warnings if note.code is Code.USUAL]
@@ -243,20 +222,3 @@ def run_estimate(options: argparse.Namespace) -> None:
     _print_gpus(found.gpus, found.fits)
     if answer.profiled is not None:
         print(disagreement_words(answer.disagreements))
-
-
-def _estimate_question(options: argparse.Namespace) -> EstimateQuestion:
-    from profet_core.answers.estimate import ESTIMATE, EstimateQuestion, named_question, with_profiled
-
-    given = given_values(options, ESTIMATE)
-    del given["network"]
-    values = with_profiled(given)
-    if (path := network_file(options.network)) is not None:
-        if "classes" in values:
-            raise InputError("--classes is for named networks: a file has its own.")
-        network = read_network_file(path, values.pop("pixels", None))
-        batch = values.pop("batch")
-        return EstimateQuestion(
-            network=network.counts, name=network.name, caveats=network.caveats, batch_size=batch, **values
-        )
-    return named_question(options.network, **values)

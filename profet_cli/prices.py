@@ -14,11 +14,12 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
+from msgspec import structs
+
 from profet_cli.arguments import add_format
 from profet_cli.output import cell, print_json, print_table, print_warnings
 from profet_cli.skypilot_prices import LISTS, SkyPilotLists
-from profet_core.answers.documents import OFFER
-from profet_core.answers.questions import names
+from profet_core.answers.documents import offer_document
 from profet_core.catalog import HOME_REGION, Catalog, Gpu, custom_path, load_catalog, load_gpus, load_shipped
 from profet_core.catalog.clouds import (
     check_believable,
@@ -39,6 +40,7 @@ from profet_core.catalog.custom_instances import (
 from profet_core.catalog.instance import Instance
 from profet_core.catalog.tables import MAX_NAME_LENGTH
 from profet_core.errors import CatalogError, InputError, ProfetError
+from profet_core.questions import names
 from profet_profiles.units import listed_price, positive_number
 
 #: The catalog's clouds -> gpuhunt's names of them.
@@ -78,7 +80,6 @@ def add_refresh(parser: argparse.ArgumentParser) -> None:
     add_format(parser, default=argparse.SUPPRESS)
     parser.add_argument(
         "--provider",
-        type=names,
         metavar="A,B",
         default=argparse.SUPPRESS,
         help=f"{', '.join(REFRESHED)}, or all (default: {DEFAULT_CLOUD})",
@@ -127,7 +128,7 @@ def run_refresh(options: argparse.Namespace) -> None:
                         "old_usd_per_hour": change.old_usd_per_hour,
                         "change_percent": change.change_percent,
                         "kept": change.kept,
-                        **OFFER.document(change.offer),
+                        **structs.asdict(offer_document(change.offer)),
                     }
                     for change in changes
                 ],
@@ -186,7 +187,7 @@ def _published(options: argparse.Namespace, catalog: Catalog) -> tuple[list[Inst
 
 def _clouds(options: argparse.Namespace) -> list[str]:
     """The clouds asked for, as the catalog calls them; raises InputError for an unknown one."""
-    given = [name.lower() for name in getattr(options, "provider", ())] or [DEFAULT_CLOUD]
+    given = [name.lower() for name in names(getattr(options, "provider", ""))] or [DEFAULT_CLOUD]
     if "all" in given:
         return list(REFRESHED)
     ours = {gpuhunt: name for name, gpuhunt in PROVIDERS.items()}
@@ -288,7 +289,7 @@ def published_offers(
     for region, item in found:
         gpu, facts = _gpu_of(provider, item), machine_facts(provider, item.instance_name)
         name = lists.name_of(provider, item, gpu, known)
-        price: Any = {"region": region, "os": "linux", "usd_per_hour": item.price, "own": True, **dated}
+        price: Any = {"region": region, "os": "linux", "usd_per_hour": item.price, "custom": True, **dated}
         price["market"] = market_of(provider, spot=item.spot)
         if name is not None and name in known:
             try:

@@ -22,7 +22,7 @@ from profet_cli.arguments import (
     validation_progress,
 )
 from profet_cli.output import print_json, print_markdown, print_table
-from profet_core.answers.schema import Document
+from profet_core.answers.documents import Document
 from profet_core.catalog import load_catalog, load_gpus
 from profet_core.catalog.custom_gpus import custom_gpus_path, read_custom_gpus
 from profet_core.errors import InputError

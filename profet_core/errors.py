@@ -111,7 +111,7 @@ class Code(WordedEnum):
     BASED_ON = "based_on", "{evidence}, in {precision}"
     EVIDENCE = "evidence", "{text}"
     PUBLISHED = "published", "from the specs and published training speeds of {gpu}"
-    CUSTOM_SPECS = "own_specs", "{text}"
+    CUSTOM_SPECS = "custom_specs", "{text}"
     GENERATION = "generation", "from its specs and published speeds of its generation"
     SPECS_ONLY = "specs_only", "from its specs alone: no training speeds are published for it or its generation"
     NO_TENSOR_CORES = "no_tensor_cores", "AMP at FP32 speed or slower: no tensor cores"

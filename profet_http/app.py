@@ -26,13 +26,13 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from profet_core.answers.context import Context, load_served
-from profet_core.answers.schema import Document
+from profet_core.answers.documents import Document, plain
 from profet_core.errors import ProfetError
 from profet_core.prediction.models import load_models, load_samples
 from profet_core.prediction.predict import predict
 from profet_http.connections import LimitConnections, prepare_process
 from profet_http.endpoints import LISTING, PAGE, PAGE_POLICY, QUESTIONS, Endpoint, openapi_document
-from profet_http.requests import BUSY, JSON, NOT_FOUND, NOT_READY, RequestError, failure_of, read_profiles, received
+from profet_http.requests import BUSY, JSON, NOT_FOUND, NOT_READY, Received, RequestError, failure_of, received
 
 _LOG = logging.getLogger(__name__)
 
@@ -254,7 +254,7 @@ PREFIX = "/v1"
 #: Requests at once for the thread that reads files and larger JSON.
 MAX_FILES = 8
 #: What it does not know are numpy's numbers.
-_ENCODER = msgspec.json.Encoder(enc_hook=float)
+_ENCODER = msgspec.json.Encoder(enc_hook=plain)
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -311,17 +311,16 @@ class Api:
 
     async def _ask(self, endpoint: Endpoint, request: Request) -> Response:
         # A slow sender blocks nobody: a file is written to disk as it comes.
-        async with received(request, endpoint.fields) as (values, quick):
-            answered = partial(self._answered, endpoint, values, quick=quick)
-            if quick and self._context.is_ready:
+        async with received(request, endpoint.profiles) as found:
+            answered = partial(self._answered, endpoint, found)
+            if found.quick and self._context.is_ready:
                 # A few milliseconds. From a thread they would take longer: it and this one wait for each other's turn.
                 return _json(answered())
             return _json(await self._files.run(answered))
 
-    def _answered(self, endpoint: Endpoint, values: Mapping[str, object], *, quick: bool) -> bytes:
+    def _answered(self, endpoint: Endpoint, found: Received) -> bytes:
         """The answer's JSON."""
-        answer = endpoint.answer(self._context.get(), read_profiles(values, endpoint.fields, quick=quick))
-        return _ENCODER.encode(endpoint.document.document(answer))
+        return _ENCODER.encode(endpoint.answer(self._context.get(), found.question(endpoint.question)))
 
     async def _tell_health(self, _: Request) -> Response:
         found = await self._health.document()

@@ -8,134 +8,157 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from html import escape
-from typing import Any
+from typing import Annotated, Any, Literal, TypeAlias, cast
+
+import msgspec
+from msgspec import Meta, Struct
 
 from profet_core.answers.advise import answer_advise, answer_cost
 from profet_core.answers.context import Context, answer_instances
-from profet_core.answers.documents import ADVICE, COSTS, OFFERS, PREDICTION
-from profet_core.answers.estimate import ESTIMATE, ESTIMATED, answer_estimate, named_question, with_profiled
+from profet_core.answers.documents import (
+    AdviceJson,
+    ClosedJson,
+    CostsJson,
+    Document,
+    ListedOfferJson,
+    PredictionJson,
+    advice_document,
+    costs_document,
+    instances_document,
+    prediction_document,
+)
+from profet_core.answers.estimate import EstimateJson, answer_estimate, estimate_document
 from profet_core.answers.predict import answer_predict
-from profet_core.answers.questions import (
-    ADVISE,
-    COST,
-    FILES,
-    INSTANCES,
-    MAX_TEXT_CHARACTERS,
-    NUMBERS,
-    PREDICT,
-    TIMES,
-    AdviseQuestion,
-    Field,
-    Fields,
-    InstancesQuestion,
-    Kind,
-    PredictQuestion,
-    TrainingQuestion,
-)
-from profet_core.answers.scaleout import SCALED_OUT, SCALEOUT, answer_scaleout, scaleout_question
-from profet_core.answers.schema import TEXT, WHOLE, Document, Schema, Type, record
+from profet_core.answers.scaleout import ScaleoutJson, answer_scaleout, scaleout_document
 from profet_core.catalog.custom_gpus import GPU_COLUMNS, MAX_CUSTOM_GPUS, checked_custom_gpus, custom_gpu_from
-from profet_core.errors import InputError, ProfetError
+from profet_core.errors import InputError
+from profet_core.questions import (
+    MAX_LOG_CHARACTERS,
+    MAX_TEXT_CHARACTERS,
+    AdviseQuestion,
+    EstimateQuestion,
+    InstancesQuestion,
+    PredictQuestion,
+    QuestionField,
+    ScaleoutQuestion,
+    TrainingQuestion,
+    about,
+    fields_of,
+)
 from profet_http.requests import FILE, FORM, JSON
-from profet_profiles.profet_json import parse_json
 
-Values = Mapping[str, Any]
-
-
-def _parsed(text: str) -> object:
-    try:
-        return parse_json(text.encode())
-    except ProfetError:
-        raise ValueError from None
-
-
-#: Custom GPUs of one request, in JSON also in a query or a form; the commands have a file of them.
-CUSTOM_GPUS = Kind(
-    f"a list of at most {MAX_CUSTOM_GPUS} objects with {', '.join(GPU_COLUMNS[:2])} and other known columns",
-    {
-        "type": "array",
-        "maxItems": MAX_CUSTOM_GPUS,
-        "items": {
-            "type": "object",
-            "required": list(GPU_COLUMNS[:2]),
-            "additionalProperties": False,
-            "properties": {name: {"type": ["string", "number", "null"]} for name in GPU_COLUMNS},
-        },
-    },
-    _parsed,
-    longest=MAX_CUSTOM_GPUS * MAX_TEXT_CHARACTERS * len(GPU_COLUMNS),
+_Cell: TypeAlias = Annotated[str, Meta(max_length=1000)] | int | float | None
+#: A custom GPU in a request; the commands have a file of them.
+CustomGpuCells = msgspec.defstruct(
+    "CustomGpuCells",
+    [("gpu", _Cell), *((name, _Cell, None) for name in GPU_COLUMNS if name != "gpu")],
+    forbid_unknown_fields=True,
 )
-_CUSTOM_GPUS = Field(
-    CUSTOM_GPUS, "custom GPUs for this request, with the columns of `profet gpus`; each is also an instance"
-)
+_CUSTOM_GPUS = Annotated[
+    list[CustomGpuCells],  # type: ignore[valid-type]
+    Meta(max_length=MAX_CUSTOM_GPUS),
+    about("custom GPUs for this request, with the columns of `profet gpus`; each is also an instance"),
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """What is asked at one path: checked values, their profiles read, have an answer, which has a document."""
+    """What is asked at one path, and the document of its answer."""
 
     summary: str
-    fields: Fields
-    answer: Callable[[Context, Values], object]
-    document: Type
+    question: type[Struct]
+    answer: Callable[[Context, Any], object]
+    document: Any
+
+    @property
+    def profiles(self) -> list[str]:
+        """Fields that are profiles."""
+        return [name for name, field in fields_of(self.question).items() if field.is_file]
 
 
 def _endpoint(
-    summary: str,
-    fields: Fields,
-    answer: Callable[[Context, Any], object],
-    question: Callable[..., object],
-    document: Type,
+    summary: str, question: type[Struct], answer: Callable[[Context, Any], object], document: type[Struct]
 ) -> Endpoint:
-    """An endpoint that also takes custom GPUs, which are part of what the question is asked of."""
+    """Make an endpoint that also takes custom GPUs, which are part of what the question is asked of."""
+    request = msgspec.defstruct(
+        question.__name__.replace("Question", "Request"),
+        [("custom_gpus", _CUSTOM_GPUS, msgspec.field(default_factory=list))],
+        bases=(question,),
+        kw_only=True,
+        frozen=True,
+    )
 
-    def answered(context: Context, values: Values) -> object:
+    def answered(context: Context, asked: Any) -> object:
         gpus = []
-        for cells in values.get("own_gpus", ()):
-            row = custom_gpu_from({name: str(cell) for name, cell in cells.items() if cell is not None}, context.gpus)
+        for given in asked.custom_gpus:
+            cells = {name: str(cell) for name, cell in msgspec.structs.asdict(given).items() if cell is not None}
+            row = custom_gpu_from(cells, context.gpus)
             gpus.append(row)
             if row.instance in context.catalog:
                 raise InputError(f"Instance {row.instance} exists: give {row.name} another name.")
-        others = {name: value for name, value in values.items() if name != "own_gpus"}
-        return answer(context.with_custom_gpus(checked_custom_gpus(gpus)), question(**others))
+        return answer(context.with_custom_gpus(checked_custom_gpus(gpus)), asked)
 
-    return Endpoint(summary, {**fields, "own_gpus": _CUSTOM_GPUS}, answered, document)
+    return Endpoint(summary, request, answered, document)
 
 
-_PREDICT = "Predict the step latency of a profiled network on every instance."
-_COST = "Predict time and cost of a training on every instance."
+#: Of the JSON of answers, here and of the commands.
+SCHEMA_VERSION = "3"
 #: Path -> the question that is posted there.
 QUESTIONS: Mapping[str, Endpoint] = {
-    "/predict": _endpoint(_PREDICT, PREDICT, answer_predict, PredictQuestion.from_fields, PREDICTION),
-    "/cost": _endpoint(_COST, COST, answer_cost, TrainingQuestion.from_fields, COSTS),
+    "/predict": _endpoint(
+        "Predict the step latency of a profiled network on every instance.",
+        PredictQuestion,
+        lambda context, question: prediction_document(answer_predict(context, question)),
+        PredictionJson,
+    ),
+    "/cost": _endpoint(
+        "Predict time and cost of a training on every instance.",
+        TrainingQuestion,
+        lambda context, question: costs_document(answer_cost(context, question)),
+        CostsJson,
+    ),
     "/advise": _endpoint(
-        "Recommend an instance for a training.", ADVISE, answer_advise, AdviseQuestion.from_fields, ADVICE
+        "Recommend an instance for a training.",
+        AdviseQuestion,
+        lambda context, question: advice_document(answer_advise(context, question)),
+        AdviceJson,
     ),
     "/estimate": _endpoint(
         "Estimate the step latency of a named network without a profile.",
-        ESTIMATE,
-        answer_estimate,
-        lambda **values: named_question(**with_profiled(values)),
-        ESTIMATED,
+        EstimateQuestion,
+        lambda context, question: estimate_document(answer_estimate(context, question)),
+        EstimateJson,
     ),
     "/scaleout": _endpoint(
         "Predict time and cost of a training on 1 to 64 GPUs.",
-        SCALEOUT,
-        answer_scaleout,
-        lambda **values: scaleout_question(values),
-        SCALED_OUT,
+        ScaleoutQuestion,
+        lambda context, question: scaleout_document(answer_scaleout(context, question)),
+        ScaleoutJson,
     ),
 }
 LISTING = Endpoint(
     "List the catalog: GPUs, prices, dates and the basis of predictions.",
-    INSTANCES,
-    lambda context, values: answer_instances(context.models, context.catalog, InstancesQuestion(**values)),
-    OFFERS,
+    InstancesQuestion,
+    lambda context, question: instances_document(answer_instances(context.models, context.catalog, question)),
+    list[ListedOfferJson],
 )
 
 
-_HEALTH = record(status=Type({"const": "ok", "type": "string"}), sample=TEXT, predicted=WHOLE)
-_ERROR = record(error=TEXT, code=TEXT)
+class HealthJson(ClosedJson, frozen=True):
+    """The models load, are complete and predict a sample correctly."""
+
+    status: Literal["ok"]
+    sample: str
+    predicted: int
+
+
+class ErrorJson(ClosedJson, frozen=True):
+    """Why there is no answer: one line, and its stable code."""
+
+    error: str
+    code: str
+
+
 #: Status -> when.
 _FAILURES = {
     "400": "The body is malformed or truncated.",
@@ -155,33 +178,50 @@ _FAILURES = {
 @cache
 def openapi_document() -> Document:
     """OpenAPI 3.1: every path, field, answer and failure."""
+    kinds = [kind for one in (*QUESTIONS.values(), LISTING) for kind in (one.question, one.document)]
+    kinds += [HealthJson, ErrorJson]
+    found, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
+    schemas = dict(zip(kinds, found, strict=True))
     healthy = "Whether the models load, are complete and predict a sample correctly."
     here, page = "This description.", "This description as a page."
-    listing = _operation("instances", LISTING.summary, "The offers.", LISTING.document.schema, "422", "500", "503")
-    return {
+    listing = _operation("instances", LISTING.summary, "The offers.", schemas[LISTING.document], "422", "500", "503")
+    # Both have several forms; their readers say what is wrong with one.
+    components |= {
+        "Profile": {
+            "type": ["object", "array", "string"],
+            "maxLength": MAX_TEXT_CHARACTERS,
+            "description": "a profile of any of the documented JSON formats, or the name of a network without one",
+        },
+        "TrainingLog": {"type": "string", "minLength": 1, "maxLength": MAX_LOG_CHARACTERS},
+    }
+    del components["ProfileMeta"]
+    document = {
         "openapi": "3.1.0",
         "info": {
             "title": "PROFET",
-            "version": "1",
+            "version": SCHEMA_VERSION,
             "description": "The command line's JSON over HTTP. Latencies are milliseconds per training step. Every "
             'error is {"error": "one line", "code": "its stable name"}.',
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "paths": {
-            **{f"/v1{path}": {"post": _question(path, endpoint)} for path, endpoint in QUESTIONS.items()},
-            "/v1/instances": {"get": {**listing, "parameters": _parameters(LISTING.fields)}},
-            "/v1/health": {"get": _operation("health", healthy, "Healthy.", _HEALTH.schema, "503")},
+            **{f"/v1{path}": {"post": _question(path, endpoint, schemas)} for path, endpoint in QUESTIONS.items()},
+            "/v1/instances": {"get": {**listing, "parameters": _parameters(LISTING)}},
+            "/v1/health": {"get": _operation("health", healthy, "Healthy.", schemas[HealthJson], "503")},
             "/v1/openapi.json": {"get": _operation("openapi", here, here, {"type": "object"})},
             "/v1/docs": {"get": _operation("docs", page, page, {"type": "string"}, kind="text/html")},
         },
+        "components": {"schemas": components},
     }
+    # As it is sent: defaults are tuples here.
+    return cast(Document, msgspec.json.decode(msgspec.json.encode(document)))
 
 
-def _operation(name: str, summary: str, answered: str, answer: Schema, *failures: str, kind: str = JSON) -> Document:
+def _operation(name: str, summary: str, answered: str, answer: object, *failures: str, kind: str = JSON) -> Document:
     """A path's method with its answer and failures; those of every path are added, all are one line in JSON."""
     found = {"200": (answered, kind, answer)}
     for status in sorted({*failures, "403", "404", "405", "429"}):
-        found[status] = _FAILURES[status], JSON, _ERROR.schema
+        found[status] = _FAILURES[status], JSON, {"$ref": "#/components/schemas/ErrorJson"}
     responses = {
         status: {"description": when, "content": {kind: {"schema": schema}}}
         for status, (when, kind, schema) in found.items()
@@ -189,60 +229,46 @@ def _operation(name: str, summary: str, answered: str, answer: Schema, *failures
     return {"operationId": name, "summary": summary, "responses": responses}
 
 
-def _question(path: str, endpoint: Endpoint) -> Document:
-    fields = endpoint.fields
+def _question(path: str, endpoint: Endpoint, schemas: Mapping[Any, Document]) -> Document:
+    fields = fields_of(endpoint.question).values()
+    form = {
+        "type": "object",
+        "properties": {field.name: _as_text(field) for field in fields},
+        "required": [field.name for field in fields if field.required],
+        "additionalProperties": False,
+    }
     return {
-        **_operation(path.strip("/"), endpoint.summary, "The response.", endpoint.document.schema, *_FAILURES),
+        **_operation(path.strip("/"), endpoint.summary, "The response.", schemas[endpoint.document], *_FAILURES),
         "description": f"Put fields in the body; for {FILE}, a file as the body, put them in the query.",
         # Beside the other bodies there is no query, so that none of it is always required.
-        "parameters": [{**parameter, "required": False} for parameter in _parameters(fields)],
+        "parameters": [{**parameter, "required": False} for parameter in _parameters(endpoint)],
         "requestBody": {
             "required": True,
             "content": {
                 # In JSON null is as good as no value; in a form profiles are files, and several texts are repeated.
-                JSON: {"schema": _object(fields, _as_json)},
-                FORM: {"schema": _object(fields, _as_text)},
+                JSON: {"schema": schemas[endpoint.question]},
+                FORM: {"schema": form},
                 FILE: {"schema": {"type": "string", "format": "binary"}},
             },
         },
     }
 
 
-def _as_json(field: Field) -> Document:
-    types = field.kind.schema["type"]
-    null = {} if field.required else {"type": [*(types if isinstance(types, list) else [types]), "null"]}
-    return {**field.kind.schema, **null}
+def _as_text(field: QuestionField) -> Document:
+    """Schema of a field in a query or a form."""
+    if field.is_file:
+        return {"type": "string", "format": "binary", "description": field.help}
+    if field.is_many:
+        return {"type": "array", "items": {"type": "string"}, "description": f"{field.help}; {field.wanted}"}
+    return msgspec.json.schema(field.type)
 
 
-def _as_text(field: Field) -> Document:
-    if field.kind in FILES:
-        return {"type": "string", "format": "binary"}
-    if field.kind is CUSTOM_GPUS:
-        return {"type": "string", "contentMediaType": "application/json"}
-    return {"type": "array", "items": {"type": "string"}} if field.kind.join else {**field.kind.schema}
-
-
-def _object(fields: Fields, schema_of: Callable[[Field], Document]) -> Schema:
-    return {
-        "type": "object",
-        "properties": {name: {**schema_of(field), "description": _described(field)} for name, field in fields.items()},
-        "required": [name for name, field in fields.items() if field.required],
-        "additionalProperties": False,
-    }
-
-
-def _described(field: Field) -> str:
-    return f"{field.help}; one of {', '.join(field.choices)}" if field.choices else field.help
-
-
-def _parameters(fields: Fields) -> list[Document]:
-    found: list[Document] = []
-    for name, field in fields.items():
-        if field.kind not in FILES:
-            more = {NUMBERS: " (INSTANCE=NUMBER, repeated)", TIMES: " (GPU=TIME, repeated)"}.get(field.kind, "")
-            described = {"description": _described(field) + more, "schema": _as_text(field)}
-            found.append({"name": name, "in": "query", "required": field.required, **described})
-    return found
+def _parameters(endpoint: Endpoint) -> list[Document]:
+    return [
+        {"name": field.name, "in": "query", "required": field.required, "schema": _as_text(field)}
+        for field in fields_of(endpoint.question).values()
+        if not field.is_file
+    ]
 
 
 _STYLE = """
@@ -270,19 +296,19 @@ curl -F profile=@step.trace.json.gz -F anchor=g4dn.xlarge http://localhost:8501/
 """.strip()
 
 
-def _fields(fields: Fields) -> str:
+def _fields(endpoint: Endpoint) -> str:
     rows = ""
-    for name, field in fields.items():
-        wanted = f"one of {', '.join(field.choices)}" if field.choices else field.kind.wanted
+    for field in fields_of(endpoint.question).values():
+        wanted = f"one of {', '.join(field.choices)}" if field.choices else field.wanted
         required = "; <strong>required</strong>" if field.required else ""
-        rows += f"<tr><td><code>{escape(name)}</code></td><td>{escape(wanted)}</td>"
+        rows += f"<tr><td><code>{escape(field.name)}</code></td><td>{escape(wanted)}</td>"
         rows += f"<td>{escape(field.help)}{required}</td></tr>"
     return f"<table><tr><th>field</th><th>value</th><th>description</th></tr>{rows}</table>"
 
 
 def _page() -> str:
     endpoints = "".join(
-        f"<h2>POST /v1{escape(path)}</h2><p>{escape(endpoint.summary)}</p>{_fields(endpoint.fields)}"
+        f"<h2>POST /v1{escape(path)}</h2><p>{escape(endpoint.summary)}</p>{_fields(endpoint)}"
         for path, endpoint in QUESTIONS.items()
     )
     return f"""<!DOCTYPE html>
@@ -298,7 +324,7 @@ def _page() -> str:
 <p>Send a file as the body with its fields in the query, or send a form:</p>
 <pre>{escape(_FILE)}</pre>
 {endpoints}
-<h2>GET /v1/instances</h2><p>{escape(LISTING.summary)}</p>{_fields(LISTING.fields)}
+<h2>GET /v1/instances</h2><p>{escape(LISTING.summary)}</p>{_fields(LISTING)}
 <h2>GET /v1/health</h2><p>200 if the models load, are complete and predict a sample correctly; 503 otherwise.</p>
 </body></html>
 """

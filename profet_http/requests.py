@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from io import BytesIO
 from tempfile import SpooledTemporaryFile
 from typing import Any, BinaryIO, TypeAlias, cast
@@ -16,9 +17,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
 from profet_core.answers.by_layers import network_called
-from profet_core.answers.questions import FILES, LOG, PROFILE, Fields, Kind
 from profet_core.errors import ArtifactError, BusyError, CatalogError, InputError, ProfetError, ProfileError
 from profet_core.layers.logs import read_log_guarded
+from profet_core.questions import MAX_LOG_CHARACTERS, MAX_TEXT_CHARACTERS, Question, QuestionField, ask
 from profet_profiles import read_profile
 from profet_profiles.profet_json import parse_json
 from profet_profiles.sandbox import read_guarded
@@ -35,7 +36,7 @@ SMALL_JSON_BYTES = 2**16
 #: The next part of a body must be there by then; all of it.
 PAUSE_LIMIT_S = 5.0
 RECEIVE_LIMIT_S = 30.0
-_SPOOL_BYTES = 2**20
+_SPOOL_BYTES, MAX_FORM_FIELDS = 2**20, 300
 
 MALFORMED, NOT_FOUND, NOT_ALLOWED, TOO_SLOW, TOO_LARGE, UNSUPPORTED, UNUSABLE = 400, 404, 405, 408, 413, 415, 422
 OUR_FAULT, BUSY = 500, 503
@@ -90,59 +91,66 @@ def failure_of(error: Exception) -> RequestError:
 SentFile: TypeAlias = tuple[BinaryIO, str]
 
 
-#: By field.
-Values: TypeAlias = Mapping[str, object]
+@dataclass(frozen=True, slots=True)
+class Received:
+    """What was sent: values by field, or all texts of each; `quick`: nothing in it is large."""
 
+    values: Mapping[str, object]
+    of_texts: bool
+    quick: bool
 
-def read_profiles(values: Values, fields: Fields, *, quick: bool) -> dict[str, object]:
-    """The values, each profile among them read: here where it is `quick`, else by a process of its own.
+    def question(self, kind: type[Question]) -> Question:
+        """Make the question, each profile read: here where it is quick, else by a process of its own.
 
-    Raises
-    ------
-    ProfileError : one line that says what is wrong with which.
-    """
-    found = dict(values)
-    for name, value in values.items():
-        if fields[name].kind is LOG:
-            found[name] = read_log_guarded(*(value if isinstance(value, tuple) else (str(value).encode(), name)))
-        elif isinstance(value, tuple):
-            found[name] = read_guarded(*value)
-        elif isinstance(value, str) and fields[name].kind is PROFILE:
-            if (network := network_called(value, values) if name == "profile" else None) is None:
-                raise InputError(f"Unknown network {value!r}: send a profile, or the name of a network.", name)
-            found[name] = network
-        elif fields[name].kind is PROFILE:
-            # Half of a surrogate pair has no UTF-8; escaped, the reader refuses it as it does in a file.
-            data = json.dumps(value).encode()
-            found[name] = read_profile(data, name) if quick else read_guarded(BytesIO(data), name)
-    return found
+        Raises
+        ------
+        InputError, ProfileError : one line that says what is wrong with which field.
+        """
+        return ask(kind, self.values, of_texts=self.of_texts, read=self._read)
+
+    def _read(self, field: QuestionField, value: Any, values: Mapping[str, object]) -> object:
+        is_sent = isinstance(value, tuple)
+        if isinstance(value, str) and field.name == "profile" and len(value) <= MAX_TEXT_CHARACTERS:
+            if (network := network_called(value, values)) is None:
+                line = f"Unknown network {value!a}: send a profile, or the name of a network."
+                raise InputError(line, field.name)
+            return network
+        fits = isinstance(value, str) and 0 < len(value) <= MAX_LOG_CHARACTERS
+        if not is_sent and not (fits if field.is_log else isinstance(value, dict | list)):
+            raise InputError(f"{{{field.name}}} must be {field.wanted}.", field.name)
+        if field.is_log:
+            return read_log_guarded(*(value if is_sent else (value.encode(), field.name)))
+        if is_sent:
+            return read_guarded(*value)
+        # Half of a surrogate pair has no UTF-8; escaped, the reader refuses it as it does in a file.
+        data = json.dumps(value).encode()
+        return read_profile(data, field.name) if self.quick else read_guarded(BytesIO(data), field.name)
 
 
 @asynccontextmanager
-async def received(request: Request, fields: Fields) -> AsyncIterator[tuple[Values, bool]]:
-    """The fields of a body, or of a query where there is none, checked, and whether nothing in them is large.
+async def received(request: Request, profiles: Collection[str]) -> AsyncIterator[Received]:
+    """Receive the fields of a body, or of a query where there is none; files are not read yet, and closed at the end.
 
-    Files are not read yet, and closed at the end.
+    Parameters
+    ----------
+    profiles : fields that are files in a form.
 
     Raises
     ------
-    RequestError : one line: too large, too slow, malformed, a field that is unknown, missing or of another kind.
+    RequestError : one line: too large, too slow, malformed.
     """
     async with AsyncExitStack() as stack:
         if request.method == "GET":
-            found: tuple[Values, bool] = _texts(fields, request.query_params.multi_items()), True
-        else:
-            kind = _content_type(request)
-            try:
-                async with asyncio.timeout(RECEIVE_LIMIT_S):
-                    found = await _RECEIVE[kind](_limited(request, kind), fields, stack)
-            except TimeoutError:
-                raise RequestError(TOO_SLOW, "The body did not arrive in time: send it again.") from None
-            except ClientDisconnect:
-                raise RequestError(MALFORMED, "The body is truncated.") from None
-        for name, field in fields.items():
-            if field.required and name not in found[0]:
-                raise RequestError(UNUSABLE, f"{name} is missing: {field.help}.")
+            yield Received(_texts(request.query_params.multi_items()), of_texts=True, quick=True)
+            return
+        kind = _content_type(request)
+        try:
+            async with asyncio.timeout(RECEIVE_LIMIT_S):
+                found = await _RECEIVE[kind](_limited(request, kind), profiles, stack)
+        except TimeoutError:
+            raise RequestError(TOO_SLOW, "The body did not arrive in time: send it again.") from None
+        except ClientDisconnect:
+            raise RequestError(MALFORMED, "The body is truncated.") from None
         yield found
 
 
@@ -185,29 +193,15 @@ def _limited(request: Request, kind: str) -> Request:
     return Request(request.scope, counted)
 
 
-def _values(fields: Fields, given: Mapping[str, Any], read: Callable[[Kind, Any], object]) -> dict[str, object]:
-    """The values of a body or a query; RequestError for an unknown field, or a value of another kind."""
-    values = {}
-    for name, value in given.items():
-        if name not in fields:
-            shown = ascii(name) if len(name) <= 60 else f"{name[:57]!a}..."
-            raise RequestError(UNUSABLE, f"Unknown field {shown}: choose from {', '.join(fields)}.")
-        try:
-            values[name] = read(fields[name].kind, value)
-        except (LookupError, ValueError, OverflowError):
-            raise RequestError(UNUSABLE, f"{name} must be {fields[name].kind.wanted}.") from None
-    return values
-
-
-def _texts(fields: Fields, items: Iterable[tuple[str, str]]) -> dict[str, object]:
-    """The values of a query or a form."""
+def _texts(items: Iterable[tuple[str, str]]) -> dict[str, object]:
+    """Return the texts of a query or a form by field."""
     texts: dict[str, list[str]] = {}
     for name, text in items:
         texts.setdefault(name, []).append(text)
-    return _values(fields, texts, Kind.of_texts)
+    return dict(texts)
 
 
-async def _json(request: Request, fields: Fields, _: AsyncExitStack) -> tuple[Values, bool]:
+async def _json(request: Request, _profiles: Collection[str], _stack: AsyncExitStack) -> Received:
     _no_query(request)
     body = await request.body()
     try:
@@ -217,16 +211,15 @@ async def _json(request: Request, fields: Fields, _: AsyncExitStack) -> tuple[Va
     if not isinstance(document, dict):
         raise RequestError(UNUSABLE, "The body must be a JSON object, with a field profile.")
     # Null is as good as no value.
-    given = {name: value for name, value in document.items() if value is not None or name not in fields}
-    return _values(fields, given, Kind.checked), len(body) <= SMALL_JSON_BYTES
+    given = {name: value for name, value in document.items() if value is not None}
+    return Received(given, of_texts=False, quick=len(body) <= SMALL_JSON_BYTES)
 
 
-async def _form(request: Request, fields: Fields, stack: AsyncExitStack) -> tuple[Values, bool]:
+async def _form(request: Request, profiles: Collection[str], stack: AsyncExitStack) -> Received:
     _no_query(request)
-    profiles = {name for name, field in fields.items() if field.kind in FILES}
     try:
         form = await stack.enter_async_context(
-            request.form(max_files=len(profiles), max_fields=4 * len(fields), max_part_size=2**10)
+            request.form(max_files=len(profiles), max_fields=MAX_FORM_FIELDS, max_part_size=2**10)
         )
     except HTTPException as error:
         raise RequestError(MALFORMED, f"The form can't be read: {error.detail}") from None
@@ -243,16 +236,16 @@ async def _form(request: Request, fields: Fields, stack: AsyncExitStack) -> tupl
             raise RequestError(UNUSABLE, f"{name} must be sent as a file, with a filename.")
         else:
             texts.append((name, part))
-    return {**_texts(fields, texts), **files}, False
+    return Received({**_texts(texts), **files}, of_texts=True, quick=False)
 
 
-async def _file(request: Request, fields: Fields, stack: AsyncExitStack) -> tuple[Values, bool]:
-    values = _texts(fields, request.query_params.multi_items())
+async def _file(request: Request, _profiles: Collection[str], stack: AsyncExitStack) -> Received:
+    texts = _texts(request.query_params.multi_items())
     file = stack.enter_context(SpooledTemporaryFile(max_size=_SPOOL_BYTES))  # noqa: SIM115
     async for chunk in request.stream():
         file.write(chunk)
     file.seek(0)
-    return {**values, "profile": (cast(BinaryIO, file), "profile")}, False
+    return Received({**texts, "profile": (cast(BinaryIO, file), "profile")}, of_texts=True, quick=False)
 
 
 _RECEIVE = {JSON: _json, FORM: _form, FILE: _file}

@@ -50,6 +50,7 @@ ensemble
 training, transfer
 prediction
 layers
+questions
 answers
 """
 #: Imports upwards: a profile of an unknown network is read as work by the rates of networks that are known.

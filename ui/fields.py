@@ -18,6 +18,7 @@ from profet_core.answers.context import MAX_NETWORK_LETTERS, NetworkParameters, 
 from profet_core.catalog.instance import SPOT
 from profet_core.layers.networks import named_networks, sized_name
 from profet_core.prediction.scaler import axis_range, sizes_for
+from profet_core.questions import COST_FIELDS, AdviseQuestion, fields_of
 from profet_profiles.record import ProfileMeta
 from profet_profiles.units import format_count, typed_count, typed_latency_ms
 from ui.custom import held_in
@@ -74,7 +75,7 @@ def number_field(
         value="min" if empty is None else None,
         key=field.key,
         placeholder=empty,
-        help=tip,
+        help=tip or field.tip or None,
         on_change=on_change,
         persist_state="session",
         **kind,
@@ -186,15 +187,12 @@ def costs_input() -> None:
             "About 120 from JPEG at 224 pixels; `profet collect --loading FOLDER` measures yours. With cached tensors, "
             "choose *Not counted*."
         )
-        number_field("Images/s per vCPU", Training.vcpu_rate, tip=tip)
+        number_field("Images/s per vCPU", Training.images_per_s_per_vcpu, tip=tip)
     number_field("Runs", Training.runs, tip="Number of trainings like this one, as in a sweep.")
     if session.training.runs > 1:
         toggle("All runs at once", Training.at_once, "Each on its own machine, instead of one after another.")
-    tip = "Start-up and storage are added to *All costs* in an instance's details, not to the bars."
-    number_field("Start-up (min)", Training.start_up_minutes, empty="none", tip=tip)
-    size, price = st.columns(2, gap="small")
-    number_field("Data set (GiB)", Training.dataset_gib, empty="none", at=size)
-    number_field("$/GiB-month", Training.storage_usd_per_gib_month, empty="none", at=price)
+    for name in COST_FIELDS:
+        number_field(fields_of(AdviseQuestion)[name].label, vars(Training)[name], empty="none")
     if session.offers.market == SPOT:
         tip = "Share of spot machines interrupted per month, in AWS's five published bands."
         select("Interruptions", Training.interruptions, help=tip)
@@ -307,7 +305,7 @@ def _size_slider(axis: str, recorded: int | None) -> None:
         st.select_slider(SIZE_LABELS[axis], axis_range(axis), key=f"slider:{axis}:off", disabled=True)
         st.caption(tip)
         return
-    chosen = getattr(session.training, axis) or recorded
+    chosen = getattr(session.training, f"at_{axis}") or recorded
     key = f"slider:{axis}"
     here = (chosen, session.custom.link_page)
     if st.session_state.get(f"{key}:drawn") != here or st.session_state.get(key) != chosen:
@@ -316,7 +314,7 @@ def _size_slider(axis: str, recorded: int | None) -> None:
 
     def choose() -> None:
         moved = st.session_state[key]
-        setattr(session.training, axis, None if moved == recorded else moved)
+        setattr(session.training, f"at_{axis}", None if moved == recorded else moved)
 
     stops = sorted({*sizes_for(axis, recorded), chosen})
     label = SIZE_LABELS[axis]

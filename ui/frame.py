@@ -26,7 +26,7 @@ from ui.predicted import MissingAnchorError
 from ui.profile import missing_input, read_profiles
 from ui.resources import Resources
 from ui.server import in_turn
-from ui.session import EMPTY, LINKED, PARAMETER, Network, Part, session
+from ui.session import EMPTY, LINKED, PARAMETER, RENAMED, Network, Part, session
 from ui.streamlit_internals import went_back_or_forward
 from ui.words import one_line_errors, show_error, show_warning
 
@@ -167,6 +167,7 @@ def _keys(linked: Linked) -> list[str]:
 
 def _key_of(parameter: str) -> tuple[str, str]:
     """Key of the setting that a parameter is; and of "price_p3.2xlarge" the instance."""
+    parameter = RENAMED.get(parameter, parameter)
     key, _, instance = parameter.partition("_")
     return (key, instance) if parameter not in LINKED and key in LINKED and LINKED[key].each else (parameter, "")
 

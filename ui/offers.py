@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import streamlit as st
+from msgspec.structs import replace
 
 from profet_core.answers.context import filtered_rows, market_offers
-from profet_core.answers.questions import AdviseQuestion
 from profet_core.catalog.collection import (
     ANY_MARKET,
     CONFIDENCE_WORDS,
@@ -22,6 +22,7 @@ from profet_core.catalog.collection import (
 )
 from profet_core.catalog.instance import SPOT, cloud_words
 from profet_core.offers import OfferTable
+from profet_core.questions import AdviseQuestion
 from profet_core.training.advise import NOTHING_FITS, Preset, preset_rows
 from profet_core.training.cost import Workload
 from profet_core.training.memory import FitAnswer
@@ -69,7 +70,7 @@ def _filter(resources: Resources) -> None:
             help="Default: one, or the smallest machine of a GPU that is only rented several at a time.",
             persist_state="session",
         )
-        toggle("Retired instances", Offers.retired, "No longer for rent.")
+        toggle("Retired instances", Offers.include_retired, "No longer for rent.")
         choice("Confidence", Offers.confidence, help="Profiled GPUs can be good. Unprofiled GPUs are fair at best.")
 
 
@@ -138,7 +139,7 @@ def chosen_rows(rows: Iterable[Plan], *, keep: str = "", every_node: bool | None
     """
     offers = session.offers
     nodes = session.training.whole_nodes or bool(offers.gpu_count) if every_node is None else every_node
-    return preset_rows(rows, Preset(offers.preset), retired=offers.retired, every_node=nodes, keep=keep)
+    return preset_rows(rows, Preset(offers.preset), retired=offers.include_retired, every_node=nodes, keep=keep)
 
 
 def drawn_rows(rows: Sequence[Plan], *, keep: str = "") -> list[Plan]:

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
+from msgspec.structs import replace
 
 from profet_core import InputError, LatencyDoubtError, NoPredictionError, ProfetError
 from profet_core.answers.predict import PredictedTraining, predicted_question, predicted_training
-from profet_core.answers.questions import AdviseQuestion, MeasuredSteps, ProfileQuestion
 from profet_core.catalog.instance import gpu_words
 from profet_core.errors import OptionalInputError
 from profet_core.prediction.checks import refusal_by
 from profet_core.prediction.targets import unknown_gpu
+from profet_core.questions import AdviseQuestion, ProfileQuestion, ask
 from ui.custom import held_in, profile_to_predict
 from ui.resources import Held, Resources
 from ui.session import Network, session
 from ui.words import error_words
 
+#: Input that can't be used -> the fields that go with it.
+_WITHOUT: dict[str, Any] = {
+    "second": {
+        **dict.fromkeys(("second", "second_batch", "second_pixels", "second_latency_ms", "second_steps")),
+        **dict.fromkeys(("measured_trace", "measured_trace_latency_ms")),
+    },
+    "measured": {"measured": {}, **dict.fromkeys(("measured_trace", "measured_trace_latency_ms"))},
+}
 #: Key of the last question and its prediction.
 _LAST = "predicted:last"
 
@@ -76,9 +85,7 @@ def current_network(resources: Resources) -> Predicted:
             doubt, question = error, replace(question, latency_ms=None)
         except OptionalInputError as error:
             problems.append(f"{error_words(error)} It is not used.")
-            latencies_ms = question.measured.latencies_ms if error.field == "second" else {}
-            second = None if error.field == "second" else question.second
-            question = replace(question, second=second, measured=MeasuredSteps(latencies_ms=latencies_ms))
+            question = replace(question, **_WITHOUT["second" if error.field == "second" else "measured"])
     # Whoever asks again gets the same answer.
     question = replace(question, trust_latency=question.latency_ms is not None)
     return Predicted(question, training, held, doubt, tuple(problems))
@@ -95,7 +102,7 @@ def shown_network(resources: Resources) -> Predicted | None:
 def _predicted(resources: Resources, question: AdviseQuestion) -> PredictedTraining:
     """The training; the last prediction of the profile holds while only sizes, images or limits change."""
     # All else that it is predicted from is the same for every visitor.
-    inputs = [getattr(question, one.name) for one in fields(ProfileQuestion)]
+    inputs = [getattr(question, name) for name in ProfileQuestion.__struct_fields__]
     inputs += [session.custom.gpus, session.custom.instances]
     before, last = st.session_state.get(_LAST, (None, None))
     prediction = last if before == inputs else predicted_question(resources, question)
@@ -155,12 +162,7 @@ def _training_question(resources: Resources, held: Held) -> AdviseQuestion:
     # One step can be answered whatever its batch size.
     values: dict[str, Any] = {"images": None}
     if meta.batch_size is not None:
-        values = {
-            "images": training.images,
-            "validation_images": training.validation_images,
-            "epochs": training.epochs,
-            "at_batch": training.batch,
-        }
+        values = {name: getattr(training, name) for name in ("images", "validation_images", "epochs", "at_batch")}
     if network.second and not held.is_network:
         second = held_in(resources, session.second)
         values |= {"second": second.profile, "second_latency_ms": session.second.usable_ms}
@@ -169,19 +171,17 @@ def _training_question(resources: Resources, held: Held) -> AdviseQuestion:
     measured = {name: network.measured[name] for name in known}
     if measured and network.second and network.measured_at == "other":
         values |= {"measured_trace": values["second"], "measured_trace_latency_ms": values["second_latency_ms"]}
-    return AdviseQuestion.from_fields(
-        profile=held.profile,
-        anchor=anchor,
-        without_latency=True,
-        method=network.method,
-        precision=network.precision,
-        training_code=network.training_code,
+    asked = {
+        "profile": held.profile,
+        "anchor": anchor,
+        "without_latency": True,
+        **{name: getattr(network, name) for name in ("method", "precision", "training_code")},
         **values,
-        at_pixels=None if meta.pixels is None else training.pixels,
-        measured=measured,
+        "at_pixels": None if meta.pixels is None else training.at_pixels,
+        "measured": measured,
         **training.more,
         **training.extras,
-        deadline_hours=training.deadline_h,
-        budget_usd=training.budget_usd,
-        certainty=training.certainty / 100,
-    )
+        **{name: getattr(training, name) for name in ("deadline_hours", "budget_usd")},
+        "certainty": training.certainty / 100,
+    }
+    return ask(AdviseQuestion, asked)

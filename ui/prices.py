@@ -85,7 +85,7 @@ def _prices(resources: Resources) -> None:
 
 def say_whose() -> None:
     """On a server with a custom list of its operator, show how many rows are from it."""
-    if count := sum(offer.own for offer in load_resources().catalog.all_offers):
+    if count := sum(offer.custom for offer in load_resources().catalog.all_offers):
         rows = "1 row comes" if count == 1 else f"{count} rows come"
         st.caption(f"{rows} from this server's own list, which everyone sees.")
 

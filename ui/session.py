@@ -11,7 +11,6 @@ import streamlit as st
 
 from profet_core import InputError
 from profet_core.answers.context import MAX_NETWORK_LETTERS
-from profet_core.answers.questions import USUAL_CHECKPOINT_MINUTES, USUAL_RESTART_MINUTES
 from profet_core.catalog import Instance
 from profet_core.catalog.collection import CONFIDENCE_LABELS, MARKET_CHOICES
 from profet_core.catalog.custom_gpus import CustomGpu
@@ -23,8 +22,15 @@ from profet_core.layers.measured import step_ms
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, sized_name
 from profet_core.prediction.scaler import AXIS_RANGE, LARGEST_PIXELS
 from profet_core.prediction.targets import anchor_named
+from profet_core.questions import (
+    COST_FIELDS,
+    USUAL_CHECKPOINT_MINUTES,
+    USUAL_RESTART_MINUTES,
+    AdviseQuestion,
+    fields_of,
+)
 from profet_core.training.advise import ORIGINAL, Preset, Sort
-from profet_core.training.cost import INTERRUPTION_BANDS, JPEG_IMAGES_PER_S_PER_VCPU, MAX_EPOCHS, MAX_IMAGES, MAX_RUNS
+from profet_core.training.cost import INTERRUPTION_BANDS, JPEG_IMAGES_PER_S_PER_VCPU, MAX_EPOCHS, MAX_IMAGES
 from profet_core.training.many_core import MAX_THREADS, MIN_THREADS, PUBLISHED
 from profet_core.training.memory import MAX_BATCH
 from profet_core.training.scaling_model import Strategy
@@ -32,7 +38,7 @@ from profet_core.training.several_gpus import CHECKED_ON, MAX_GPUS
 from profet_profiles.limits import MAX_STEPS
 from profet_profiles.units import LARGEST_NUMBER, SMALLEST_NUMBER, as_typed
 from ui.resources import Held, Resources
-from ui.words import ON_PREDICT
+from ui.words import ON_PREDICT, sentence
 
 #: One process for all GPUs needs the number of weight tensors, which no field has.
 STRATEGIES = (Strategy.RING, Strategy.TREE, Strategy.PS_CPU, Strategy.PS_GPU)
@@ -57,6 +63,7 @@ class Field(Generic[T]):
     options, bounds : value -> how it reads, for one of a few; smallest and largest number.
     follows_profile : its default is what the shown profile says.
     each : a number for each of some instances; a link has each as `key_INSTANCE`.
+    tip : help, as the question has it.
     """
 
     default: T | Callable[[Resources, str], T]
@@ -66,6 +73,7 @@ class Field(Generic[T]):
     follows_profile: bool = False
     each: bool = False
     key: str = ""
+    tip: str = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.key = name
@@ -146,6 +154,14 @@ def number(default: T, smallest: float = SMALLEST_NUMBER, largest: float = LARGE
         return value
 
     return Field(default, parse, bounds=(smallest, largest), **more)
+
+
+def asked(name: str, default: T) -> Field[T]:
+    """A number as the question for advice declares it, with its range and its help."""
+    declared = fields_of(AdviseQuestion)[name]
+    found = number(default, *declared.bounds)
+    found.tip = f"{sentence(declared.help.partition(' (default')[0])}."
+    return found
 
 
 def _network(text: str, _: Resources) -> str:
@@ -271,28 +287,25 @@ class Network(Part):
 class Training(Part):
     """Images, epochs, sizes and limits; whether all GPUs of a node train, and what they share."""
 
-    images = number(1_281_167, 1, MAX_IMAGES)
-    validation_images = number(0, 0, MAX_IMAGES)
-    epochs = number(90, 1, MAX_EPOCHS)
-    batch: Field[int | None] = number(None, *AXIS_RANGE["batch"])
-    pixels: Field[int | None] = number(None, AXIS_RANGE["pixels"][0], LARGEST_PIXELS)
-    runs = number(1, 1, MAX_RUNS)
+    images = asked("images", 1_281_167)
+    validation_images = asked("validation_images", 0)
+    epochs = asked("epochs", 90)
+    at_batch: Field[int | None] = number(None, *AXIS_RANGE["batch"])
+    at_pixels: Field[int | None] = number(None, AXIS_RANGE["pixels"][0], LARGEST_PIXELS)
+    runs = asked("runs", 1)
     at_once = _flag()
-    #: How its images are loaded; `vcpu_rate`: how many of them one vCPU prepares per second.
+    #: How its images are loaded; `images_per_s_per_vcpu`: how many of them one vCPU prepares per second.
     loading = one_of({"off": "Not counted", "overhead": "6–9% overhead", "vcpus": "By vCPUs"})
-    vcpu_rate = number(float(JPEG_IMAGES_PER_S_PER_VCPU))
-    #: Costs beside the steps, which bars leave out.
-    start_up_minutes: Field[float | None] = number(None)
-    dataset_gib: Field[float | None] = number(None)
-    storage_usd_per_gib_month: Field[float | None] = number(None)
+    images_per_s_per_vcpu = asked("images_per_s_per_vcpu", float(JPEG_IMAGES_PER_S_PER_VCPU))
     interruptions = one_of(
         {"off": "Not counted", **{band: f"{band} a month" for band in INTERRUPTION_BANDS}, "day": "Per day"}
     )
     per_day = number(0.1)
-    checkpoint_minutes, restart_minutes = number(USUAL_CHECKPOINT_MINUTES), number(USUAL_RESTART_MINUTES)
+    checkpoint_minutes = asked("checkpoint_minutes", USUAL_CHECKPOINT_MINUTES)
+    restart_minutes = asked("restart_minutes", USUAL_RESTART_MINUTES)
     #: What it may take, and with what probability in percent.
-    deadline_h: Field[float | None] = number(None)
-    budget_usd: Field[float | None] = number(None)
+    deadline_hours: Field[float | None] = asked("deadline_hours", None)
+    budget_usd: Field[float | None] = asked("budget_usd", None)
     certainty = number(90, 50, 99)
     whole_nodes = _flag()
     #: Its name or its number of parameters.
@@ -301,7 +314,7 @@ class Training(Part):
     @property
     def more(self) -> dict[str, Any]:
         """Runs and data loading as fields of a question for any offers."""
-        rate = self.vcpu_rate if self.loading == "vcpus" else None
+        rate = self.images_per_s_per_vcpu if self.loading == "vcpus" else None
         loading = {"with_loading": self.loading == "overhead", "images_per_s_per_vcpu": rate}
         return {"runs": self.runs, "at_once": self.at_once and self.runs > 1, **loading}
 
@@ -309,13 +322,20 @@ class Training(Part):
     def extras(self) -> dict[str, Any]:
         """Costs beside the steps as fields of a question; interruptions where spot machines are chosen."""
         rate = f"{self.per_day:g}" if self.interruptions == "day" else self.interruptions
-        storage = ["dataset_gib", "storage_usd_per_gib_month"]
-        names = ["start_up_minutes", *([] if None in [getattr(self, name) for name in storage] else storage)]
+        asked = fields_of(AdviseQuestion)
+        # One that needs another counts beside it.
+        names = [name for name in COST_FIELDS if None not in [getattr(self, one) for one in (name, *asked[name].needs)]]
         spot: dict[str, Any] = {}
         if rate != "off" and session.offers.market == SPOT:
             spot = {"market": SPOT, "interruptions": rate}
             names += ["checkpoint_minutes", "restart_minutes"]
         return {name: getattr(self, name) for name in names} | spot
+
+
+# Costs beside the steps, which bars leave out.
+for _name in COST_FIELDS:
+    setattr(Training, _name, _field := asked(_name, None))
+    _field.__set_name__(Training, _name)
 
 
 class Offers(Part):
@@ -330,7 +350,7 @@ class Offers(Part):
     market = one_of(MARKET_CHOICES)
     region = _one_known(lambda resources: resources.catalog.filter_options()["region"])
     spot_discount: Field[int | None] = number(None, 1, 99)
-    retired = _flag()
+    include_retired = _flag()
     preset = one_of(
         {Preset.ORIGINAL: "PROFET's 4", Preset.AWS: "AWS", Preset.GPUS: "One per GPU", Preset.ALL: "All"}, Preset.GPUS
     )
@@ -392,13 +412,13 @@ class ScaleOut(Part):
         {"own": "As each offer says", **{f"{gbit:g}": say for gbit, say in NAMED_NETWORKS.items()}}
     )
     batch_kept = one_of({"each": "Per-GPU batch", "all": "Global batch"})
-    batch_of_all: Field[int | None] = number(None, 2, MAX_IMAGES)
-    gpus: Field[int | None] = number(None, 2, MAX_GPUS)
+    global_batch: Field[int | None] = number(None, 2, MAX_IMAGES)
+    total_gpus: Field[int | None] = number(None, 2, MAX_GPUS)
     out_shows = one_of({"speed_up": "Speed-up", "step": "Latency", "time": "Time", "cost": "Cost"})
     #: Whether the chart has all strategies.
     exchanges = _flag()
     #: A measured step on one GPU.
-    one_gpu_ms: Field[float | None] = number(None)
+    step_ms: Field[float | None] = number(None)
     one_gpu_batch = number(64, 1, MAX_IMAGES)
     one_gpu_on = _one_known(lambda resources: {offer.gpu for offer in resources.catalog.values()})
 
@@ -510,4 +530,15 @@ LINKED = {
     if isinstance(part, Part)
     for key, one in part.fields.items()
     if one.parse is not None
+}
+#: Parameters of links of 1.1 -> what they are called since: as the question's fields.
+RENAMED = {
+    "batch": "at_batch",
+    "pixels": "at_pixels",
+    "vcpu_rate": "images_per_s_per_vcpu",
+    "deadline_h": "deadline_hours",
+    "retired": "include_retired",
+    "one_gpu_ms": "step_ms",
+    "batch_of_all": "global_batch",
+    "gpus": "total_gpus",
 }

@@ -13,9 +13,9 @@ from streamlit.delta_generator import DeltaGenerator
 from profet_core import Prediction, Profile, ProfileError
 from profet_core.answers.by_layers import NetworkProfile
 from profet_core.answers.predict import Placement, answer_compare, answer_inside
-from profet_core.answers.questions import ProfileQuestion
 from profet_core.catalog.instance import price_line, price_words
 from profet_core.prediction.checks import MOSTLY_BUSY, counted, steps_words
+from profet_core.questions import ProfileQuestion
 from profet_core.training.plans import COSTED_STEPS, CostTable, Period, Plan
 from profet_profiles.profet_json import write_profile
 from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import streamlit as st
+from msgspec import structs
 
 from pages.predict.results import Answered, opened_row, show_bars, show_cards, show_details, show_none, show_scatter
 from profet_core import ProfetError
@@ -63,7 +64,7 @@ def sidebar(resources: Resources) -> None:
 
 def _other_inputs(resources: Resources) -> None:
     deadline, budget = st.columns(2, gap="small")
-    number_field("Deadline (h)", Training.deadline_h, empty="none", at=deadline)
+    number_field("Deadline (h)", Training.deadline_hours, empty="none", at=deadline)
     number_field("Budget ($)", Training.budget_usd, empty="none", at=budget)
     tip = "Cards recommend an instance only if it fits in memory and meets deadline and budget with this probability."
     number_field("Confidence (%)", Training.certainty, tip=tip)
@@ -179,7 +180,7 @@ def _advised(resources: Resources, network: Predicted) -> Answered:
 
 def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnswer) -> Mapping[str, Plan]:
     """Label -> plan at the profiled size; empty where that is shown. They are kept: a slider moves more often."""
-    wanted = with_offers(resources, replace(network.question, at_batch=None, at_pixels=None))
+    wanted = with_offers(resources, structs.replace(network.question, at_batch=None, at_pixels=None))
     sizes = network.question.at_batch or network.batch_size, network.chosen_pixels
     is_profiled = sizes == (network.batch_size, network.training.prediction.pixels)
     if network.held.is_network and network.question.latency_ms is None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import streamlit as st
+from msgspec.structs import replace
 
 from profet_core.answers.predict import NO_BATCH
-from profet_core.answers.scaleout import HowMany, ScaledTraining, ScaleoutQuestion, Scaling, scaleout_plans
+from profet_core.answers.scaleout import HowMany, ScaledTraining, scaleout_plans
 from profet_core.catalog.instance import offer_name, price_line
 from profet_core.errors import InputError
+from profet_core.questions import ScaleoutQuestion, TrainingQuestion, ask
 from profet_core.training.memory import does_not_fit
 from profet_core.training.scaling_model import Strategy
 from profet_core.training.several_gpus import CurveRow, ScaledEpoch, WholeNodePlan, scaling_notes
@@ -55,10 +56,10 @@ def sidebar(resources: Resources) -> None:
     choice("Step on one GPU", ScaleOut.one_gpu)
     if session.scale_out.one_gpu == "typed":
         step, batch = st.columns(2, gap="small")
-        number_field("Latency (ms)", ScaleOut.one_gpu_ms, empty="measured", at=step)
+        number_field("Latency (ms)", ScaleOut.step_ms, empty="measured", at=step)
         number_field("Batch size", ScaleOut.one_gpu_batch, at=batch)
         gpus = sorted({offer.gpu for offer in resources.catalog.values()}, key=str.casefold)
-        before, key = session.scale_out.one_gpu_on, ScaleOut.one_gpu_ms.key
+        before, key = session.scale_out.one_gpu_on, ScaleOut.step_ms.key
         more: dict[str, Any] = {"index": None, "placeholder": "which GPU?"}
         more |= {"on_change": lambda: set_aside(key, before, session.scale_out.one_gpu_on, [key])}
         select("Measured on", ScaleOut.one_gpu_on, {gpu: gpu for gpu in gpus}, **more)
@@ -73,14 +74,14 @@ def sidebar(resources: Resources) -> None:
     choice("Gradients", ScaleOut.gradients, help="4 bytes per parameter in FP32, 2 in half precision.")
     choice("Keep fixed", ScaleOut.batch_kept, help=_KEPT_TIP)
     if session.scale_out.batch_kept == "all":
-        number_field("Global batch", ScaleOut.batch_of_all, empty="batch of one GPU")
+        number_field("Global batch", ScaleOut.global_batch, empty="batch of one GPU")
     select("Gradient exchange", ScaleOut.strategy)
-    number_field("GPUs", ScaleOut.gpus, empty="one machine", tip="In whole machines.")
+    number_field("GPUs", ScaleOut.total_gpus, empty="one machine", tip="In whole machines.")
     select("Network between machines", ScaleOut.machine_network, help=_NETWORK_TIP)
     left, right = st.columns(2, gap="small")
     number_field("Images", Training.images, tip="Training images per epoch.", at=left)
     number_field("Epochs", Training.epochs, tip="Deadline and budget are for all of them.", at=right)
-    number_field("Deadline (h)", Training.deadline_h, empty="none", at=left)
+    number_field("Deadline (h)", Training.deadline_hours, empty="none", at=left)
     number_field("Budget ($)", Training.budget_usd, empty="none", at=right)
     more_options("scale_out", _other_inputs)
 
@@ -113,10 +114,11 @@ def main(resources: Resources) -> None:
         choice("Value", ScaleOut.out_shows)
         preset_choice()
         offer_buttons(resources)
-    question = _question(resources)
-    if question is None:
+    asked = _question(resources)
+    if asked is None:
         return
-    answering = scaleout_plans(resources, question)
+    question, training = asked
+    answering = scaleout_plans(resources, question, training)
     if not answering.plans:
         raise InputError(_why_none(question))
     how_many = answering.how_many
@@ -135,7 +137,7 @@ def main(resources: Resources) -> None:
         return
     chosen = next((row for row in rows if row.label == keep), rows[0])
     _chart(answering.on(chosen.label), chosen)
-    gpus = question.scaling.total_gpus
+    gpus = question.total_gpus
     result_table(
         [row.label for row in rows],
         out_columns(rows, shared_time_unit(row.epoch_s for row in rows)),
@@ -150,32 +152,32 @@ def main(resources: Resources) -> None:
     st.page_link(page_path("accuracy"), label="Accuracy", icon=":material/rule:", query_params={"part": "scaleout"})
 
 
-def _question(resources: Resources) -> ScaleoutQuestion | None:
-    """The settings as a question; None while something is missing, which the page asks for."""
+def _question(resources: Resources) -> tuple[ScaleoutQuestion, TrainingQuestion | None] | None:
+    """The settings as a question, with one GPU's; None while something is missing, which the page asks for."""
     state = session.scale_out
     network, parameters = typed_network()
-    question = ScaleoutQuestion(
+    values = {
         **offer_values(resources),
-        network=network,
-        parameters=parameters,
-        scaling=Scaling(
-            gradients=state.gradients,
-            strategy=state.strategy,
-            total_gpus=state.gpus,
-            network_gbit_per_s=None if state.machine_network == "own" else float(state.machine_network),
-        ),
-        epochs=session.training.epochs,
-        deadline_hours=session.training.deadline_h,
-        budget_usd=session.training.budget_usd,
-        images=session.training.images,
-        validation_images=session.training.validation_images,
-    )
+        "network": network,
+        "parameters": parameters,
+        "gradients": state.gradients,
+        "strategy": state.strategy,
+        "total_gpus": state.total_gpus,
+        "network_gbit_per_s": None if state.machine_network == "own" else float(state.machine_network),
+        "epochs": session.training.epochs,
+        "deadline_hours": session.training.deadline_hours,
+        "budget_usd": session.training.budget_usd,
+        "images": session.training.images,
+        "validation_images": session.training.validation_images,
+    }
+    question = ask(ScaleoutQuestion, values)
+    training = None
     if state.one_gpu == "typed":
-        if state.one_gpu_ms is None or state.one_gpu_on is None:
+        if state.step_ms is None or state.one_gpu_on is None:
             st.info("Enter the latency of a step on one GPU, and the GPU, in the sidebar.")
             return None
         meta, batch_size = None, state.one_gpu_batch
-        question = replace(question, step_ms=state.one_gpu_ms, batch=batch_size, gpu=(state.one_gpu_on,))
+        question = replace(question, step_ms=state.step_ms, batch=batch_size, gpu=(state.one_gpu_on,))
     else:
         found = current_network(resources)
         latency_question(found)
@@ -183,15 +185,15 @@ def _question(resources: Resources) -> ScaleoutQuestion | None:
         meta, batch_size = found.training.profile.meta, found.question.at_batch or found.batch_size or 0
         if not batch_size:
             raise InputError(NO_BATCH)
-        question = replace(question, training=found.question)
+        training = found.question
     if chosen_parameters(meta) is None:
         if state.one_gpu != "typed" and not session.training.network:
             parameters_input(meta)
         st.info("Choose the network, or enter its number of parameters: GPUs exchange a gradient for each.")
         return None
     if state.batch_kept == "all":
-        question = replace(question, global_batch=state.batch_of_all or batch_size)
-    return question
+        question = replace(question, global_batch=state.global_batch or batch_size)
+    return question, training
 
 
 def _answer(how_many: HowMany) -> None:
@@ -208,7 +210,7 @@ def _why_none(question: ScaleoutQuestion) -> str:
             f"No machine can share a global batch of {question.global_batch}: each GPU needs a whole number of images, "
             "16 or more. Choose another batch or fewer GPUs."
         )
-    if (gpus := question.scaling.total_gpus) is not None:
+    if (gpus := question.total_gpus) is not None:
         return f"No offer has {gpus} GPUs in whole machines: choose another number or clear the filter."
     return "None of these offers has several GPUs and a prediction: enter a number of GPUs, or clear the filter."
 
@@ -226,8 +228,8 @@ def _chart(answer: ScaledTraining, chosen: WholeNodePlan) -> None:
     if notes := scaling_notes((row.step for row in answer.curve), links):
         st.caption(plain(" ".join(map(str, notes))))
     shows = state.out_shows
-    drawn = [each for each in STRATEGIES if state.exchanges or each == answer.question.scaling.strategy]
-    rows = [_curve(answer.curve, each, shows, chosen=each == answer.question.scaling.strategy) for each in drawn]
+    drawn = [each for each in STRATEGIES if state.exchanges or each == answer.question.strategy]
+    rows = [_curve(answer.curve, each, shows, chosen=each == answer.question.strategy) for each in drawn]
     counts = rows[0].sizes
     if shows == "speed_up":
         rows.append(Curve(label="perfect", look=Look(GRAY, "dot"), sizes=counts, values=counts))
@@ -237,7 +239,7 @@ def _chart(answer: ScaledTraining, chosen: WholeNodePlan) -> None:
         rows,
         _SHOWN[shows],
         count_axis("GPUs", counts[0], counts[-1], _TICKS),
-        at=state.gpus if state.gpus in counts else None,
+        at=state.total_gpus if state.total_gpus in counts else None,
         crossed=((last, paying), _LAST_PAYING) if last and paying else None,
     )
     show_chart(figure, "scale-out")

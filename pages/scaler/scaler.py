@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import streamlit as st
+from msgspec.structs import replace
 from streamlit.delta_generator import DeltaGenerator
 
 from profet_core import ProfetError
 from profet_core.answers.advise import advise_training
-from profet_core.answers.sizes import ScaleQuestion, answer_scale, answer_sizes
+from profet_core.answers.sizes import answer_scale, answer_sizes
 from profet_core.catalog.instance import gpu_words
 from profet_core.prediction.scaler import AXIS_RANGE, axis_range
+from profet_core.questions import ScaleQuestion, ask
 from profet_profiles.units import format_ms
 from ui.charts import show_chart
 from ui.curves import LATENCY, Curve, curves, gpu_look, size_axis
@@ -51,15 +52,8 @@ def main(resources: Resources) -> None:
     if min_ms is None or max_ms is None:
         st.info("Enter both latencies.", icon=":material/info:")
         return
-    question = ScaleQuestion(
-        instance=offer.name,
-        axis=axis,
-        min_ms=min_ms,
-        max_ms=max_ms,
-        at=at,
-        method=state.scaler_method,
-        **profiled,
-    )
+    ends = {"min_ms": min_ms, "max_ms": max_ms, "method": state.scaler_method}
+    question = ask(ScaleQuestion, {"instance": offer.name, "axis": axis, "at": at, **ends, **profiled})
     sizes = range(smallest, largest + 1)
     scaled, curve_ms = answer_scale(resources, question, sizes)
     metric.metric(f"Latency at {SIZE_LABELS[axis].lower()} {at}", f"{format_ms(scaled.latency_ms)}/step")
@@ -67,8 +61,8 @@ def main(resources: Resources) -> None:
     line = Curve(label=labels[offer.name], look=look, sizes=sizes, values=curve_ms)
     known = {smallest: min_ms, **({profiled["known_at"]: profiled["known_ms"]} if profiled else {}), largest: max_ms}
     label = "Latency Min, profiled size, Max" if profiled else "Latency Min and Max"
-    ends = Curve(label=label, look=look, sizes=[*known], values=[*known.values()], marks=True)
-    show_chart(curves([line, ends], LATENCY, x, log=False, at=at), "scaler-curve")
+    marks = Curve(label=label, look=look, sizes=[*known], values=[*known.values()], marks=True)
+    show_chart(curves([line, marks], LATENCY, x, log=False, at=at), "scaler-curve")
     shown = zip(sizes, curve_ms, strict=True)
     rows = [{"instance": offer.name, "axis": axis, "at": size, "latency_ms": value_ms} for size, value_ms in shown]
     export_row(f"profet-scaler-{axis}", lambda: rows)

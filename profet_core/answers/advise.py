@@ -15,9 +15,7 @@ from profet_core.answers.context import (
     market_offers,
     scaleout_model,
 )
-from profet_core.answers.documents import CostRow
 from profet_core.answers.predict import PredictedTraining, fits_in_training, predicted_training, steps_along
-from profet_core.answers.questions import AdviseQuestion, TrainingQuestion
 from profet_core.catalog import Instance
 from profet_core.catalog.collection import nearest
 from profet_core.catalog.instance import AVAILABLE, ON_DEMAND
@@ -25,6 +23,7 @@ from profet_core.catalog.launch import Launch, launch_of
 from profet_core.errors import InputError
 from profet_core.layers.by_name import NO_NETWORK
 from profet_core.offers import OfferTable
+from profet_core.questions import AdviseQuestion, TrainingQuestion
 from profet_core.training.advise import Advice, advise
 from profet_core.training.cost import Energy, training_energy
 from profet_core.training.memory import FitAnswer
@@ -43,11 +42,6 @@ class CostAnswer:
     table: CostTable
     fits: Mapping[str, FitAnswer]
     energy: Mapping[str, Energy | None]
-
-    @property
-    def rows(self) -> list[CostRow]:
-        """Rows of the table with their speedup and energy."""
-        return [CostRow(plan, self.table.speedup(plan), self.energy[plan.instance]) for plan in self.table]
 
 
 def answer_cost(context: Context, question: TrainingQuestion) -> CostAnswer:

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Concatenate, ParamSpec, TypeVar, cast, get_type_hints
 
-from profet_core.answers.advise import AdviseAnswer, answer_advise
+from msgspec import Struct
+
+from profet_core.answers.advise import answer_advise
 from profet_core.answers.context import Context
-from profet_core.answers.estimate import EstimateAnswer, answer_estimate, named_question
-from profet_core.answers.questions import AdviseQuestion, check_together
-from profet_core.answers.scaleout import ScaledTraining, answer_scaleout, scaleout_question
+from profet_core.answers.estimate import answer_estimate
+from profet_core.answers.scaleout import answer_scaleout
 from profet_core.catalog import load_catalog as read_catalog
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.custom_gpus import CustomGpu, custom_gpus_path, read_custom_gpus, with_offers_of
-from profet_core.catalog.gpus import load_gpus
+from profet_core.catalog.gpus import AS_PROFILED, load_gpus
+from profet_core.errors import InputError
 from profet_core.layers.by_name import step_by_counts
 from profet_core.prediction import models as shipped
 from profet_core.prediction import predict as prediction
 from profet_core.prediction.models import Models
-from profet_core.prediction.predict import Predictions, PredictOptions
+from profet_core.prediction.predict import Predictions
 from profet_core.prediction.table import Prediction
+from profet_core.questions import AdviseQuestion, EstimateQuestion, ScaleoutQuestion, ask, fields_of
 from profet_core.transfer.custom_gpu import with_custom_gpus
 from profet_profiles.record import Profile
 
@@ -56,8 +60,13 @@ def predict(
     *,
     latency_ms: float | None = None,
     without_latency: bool = False,
+    trust_latency: bool = False,
     network: str | None = None,
-    **options: Unpack[PredictOptions],
+    measured: Mapping[str, float] | None = None,
+    targets: Sequence[str] | None = None,
+    method: str = "default",
+    precision: str = AS_PROFILED,
+    training_code: str = AS_PROFILED,
 ) -> Prediction:
     """Predict one profile's step latency on every target.
 
@@ -66,17 +75,32 @@ def predict(
     anchor : instance or GPU that the profile was recorded on.
     latency_ms : measured step latency on the anchor, milliseconds; None: the profile's own, if it has one.
     without_latency : ignore the profile's own latency.
+    trust_latency : use a latency even if it looks wrong.
     network : its name, such as "ResNet50", or "none"; None: the profile's, or what its file's name states.
-    options : `targets`: instances, None: all that the method can predict; `method`: "default", or "profet" for the
-        documented ensemble; `precision` of the training: "fp32" (without TF32), "tf32", "amp", "bf16" or "as
-        profiled"; `training_code`: "plain", "channels-last" (and compiled), "tuned" or "as profiled";
-        `trust_latency`: use a latency even if it looks wrong.
+    measured : instance -> latency that you measured there with the same network, milliseconds.
+    targets : instances; None: all that the method can predict.
+    method : "default", or "profet" for the documented ensemble.
+    precision : of the training: "fp32" (without TF32), "tf32", "amp", "bf16" or "as profiled".
+    training_code : "plain", "channels-last" (and compiled), "tuned" or "as profiled".
     """
-    check_together({"latency_ms": latency_ms, "without_latency": without_latency})
+    if latency_ms is not None and without_latency:
+        raise InputError("Give {without_latency} or {latency_ms}, not both.", "without_latency", "latency_ms")
     if latency_ms is None and not without_latency:
         latency_ms = profile.meta.step_latency_ms
-    options = {"by_counts": partial(step_by_counts, given=network), **options}
-    return prediction.predict(models, catalog, profile, anchor, latency_ms=latency_ms, **options)
+    return prediction.predict(
+        models,
+        catalog,
+        profile,
+        anchor,
+        latency_ms=latency_ms,
+        trust_latency=trust_latency,
+        measured_ms=measured or {},
+        targets=targets,
+        method=method,
+        precision=precision,
+        training_code=training_code,
+        by_counts=partial(step_by_counts, given=network),
+    )
 
 
 def predict_many(
@@ -86,8 +110,12 @@ def predict_many(
     anchor: str,
     *,
     latencies_ms: Sequence[float] | None = None,
+    trust_latency: bool = False,
     network: str | None = None,
-    **options: Unpack[PredictOptions],
+    targets: Sequence[str] | None = None,
+    method: str = "default",
+    precision: str = AS_PROFILED,
+    training_code: str = AS_PROFILED,
 ) -> Predictions:
     """Predict profiles of one anchor, each made on access; parameters as `predict` takes them.
 
@@ -96,64 +124,55 @@ def predict_many(
     latencies_ms : one latency on the anchor for every profile, milliseconds, or None for none of them.
     network : of all of them.
     """
-    options = {"by_counts": partial(step_by_counts, given=network), **options}
-    return prediction.predict_many(models, catalog, profiles, anchor, latencies_ms=latencies_ms, **options)
+    return prediction.predict_many(
+        models,
+        catalog,
+        profiles,
+        anchor,
+        latencies_ms=latencies_ms,
+        trust_latency=trust_latency,
+        targets=targets,
+        method=method,
+        precision=precision,
+        training_code=training_code,
+        by_counts=partial(step_by_counts, given=network),
+    )
 
 
-def advise(
-    models: Models,
-    catalog: Catalog,
-    profile: Profile,
-    anchor: str | None = None,
-    *,
-    images: int | None,
-    epochs: int = 1,
-    **more: Any,
-) -> AdviseAnswer:
-    """Recommend which offer to rent for a training.
-
-    Parameters
-    ----------
-    anchor : instance or GPU that the profile was recorded on; None: the GPU that it names.
-    images : training images per epoch; None: the training is one step.
-    more : other fields of `AdviseQuestion`, such as `deadline_hours`, `budget_usd`, `profiled_batch`, `gpu`.
-    """
-    question = AdviseQuestion.from_fields(profile=profile, anchor=anchor, images=images, epochs=epochs, **more)
-    return answer_advise(_context(models, catalog), question)
+Fields = ParamSpec("Fields")
+Asked = TypeVar("Asked", bound=Struct)
+Answer = TypeVar("Answer")
 
 
-def estimate(
-    models: Models, catalog: Catalog, network: str, *, batch_size: int, pixels: int | None = None, **more: Any
-) -> EstimateAnswer:
-    """Estimate a network's step latency on every offer, without a profile.
+def _function(
+    name: str, purpose: str, question: Callable[Fields, Asked], answer: Callable[[Context, Asked], Answer]
+) -> Callable[Concatenate[Models, Catalog, Fields], Answer]:
+    """Make the function of a question, whose parameters are the question's fields."""
+    kind = cast(type[Asked], question)
 
-    Parameters
-    ----------
-    network : its name, such as "ResNet50"; `profet estimate --help` lists them.
-    pixels : height and width of an image; None: 224.
-    more : other fields of `EstimateQuestion`, such as `classes`, `targets`, `optimizer`, `images`, `epochs`, `gpu`, and
-        `measured`: `["RTX 4090=46ms"]` or `{"RTX 4090": "46ms"}`.
-    """
-    question = named_question(network, batch=batch_size, pixels=pixels, **more)
-    return answer_estimate(_context(models, catalog), question)
+    def asking(models: Models, catalog: Catalog, /, *first: Fields.args, **fields: Fields.kwargs) -> Answer:
+        context = Context(models, catalog, models.transfer.gpus)
+        return answer(context, ask(kind, {**dict(zip(positional, first, strict=False)), **fields}))
 
-
-def scaleout(models: Models, catalog: Catalog, profile: Profile | None = None, **question: Any) -> ScaledTraining:
-    """Predict step latency and cost on several GPUs.
-
-    Parameters
-    ----------
-    profile : of one GPU's step, with its `anchor`, `latency_ms`, `steps`, `profiled_batch`; None: give `step_ms`,
-        `batch` and `gpu` of a measured step.
-    question : these, and fields of `ScaleoutQuestion`: `gpus`, `batch`, `global_batch`, `network`, `parameters`,
-        `instance`, `strategy`, `images`.
-    """
-    built = scaleout_question({"profile": profile, **question})
-    return answer_scaleout(_context(models, catalog), built)
+    types = get_type_hints(kind)
+    own = [one.replace(annotation=types[one.name]) for one in signature(kind).parameters.values()]
+    positional = [one.name for one in own if one.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    shared = list(signature(asking).parameters.values())[:2]
+    asking.__name__ = asking.__qualname__ = name
+    asking.__signature__ = Signature([*shared, *own])  # type: ignore[attr-defined]
+    lines = [f"{field.name} : {field.help}" for field in fields_of(kind).values()]
+    asking.__doc__ = "\n".join([purpose, "", "Parameters", "----------", *lines])
+    return asking
 
 
-def _context(models: Models, catalog: Catalog) -> Context:
-    return Context(models, catalog, models.transfer.gpus)
+advise = _function("advise", "Recommend which offer to rent for a training.", AdviseQuestion, answer_advise)
+estimate = _function(
+    "estimate",
+    "Estimate a network's step latency on every offer, without a profile.",
+    EstimateQuestion,
+    answer_estimate,
+)
+scaleout = _function("scaleout", "Predict step latency and cost on several GPUs.", ScaleoutQuestion, answer_scaleout)
 
 
 def _custom_gpus() -> tuple[CustomGpu, ...]:

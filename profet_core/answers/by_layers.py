@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from profet_core.answers.context import Context
-from profet_core.answers.questions import PredictQuestion, ProfileQuestion
 from profet_core.catalog.gpus import AS_PROFILED, PLAIN, requested_code
 from profet_core.ensemble.operations import NO_UNKNOWN_OPERATIONS
 from profet_core.errors import Code, InputError, NoPredictionError, Note
@@ -18,6 +17,7 @@ from profet_core.layers.measured import MeasuredTime
 from profet_core.layers.network import Counts, Network
 from profet_core.layers.networks import counts_of, network_name
 from profet_core.prediction.table import Prediction
+from profet_core.questions import PredictQuestion, ProfileQuestion
 from profet_core.training.memory import FitAnswer, Verdict
 from profet_profiles.record import Profile, ProfileMeta
 
@@ -148,7 +148,7 @@ def network_prediction(context: Context, question: ProfileQuestion) -> NetworkPr
     )
     measured = [
         replace(measured_step(context.models, context.catalog, MeasuredTime(place, batch_size, ms)), network=counts)
-        for place, ms in {**given_ms, **question.measured.latencies_ms}.items()
+        for place, ms in {**given_ms, **question.measured}.items()
     ]
     ran_gib = min((one.on[0].memory_gib for one in measured), default=math.inf)
 

@@ -7,9 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from profet_core.answers.questions import InstancesQuestion, ProfileQuestion
 from profet_core.catalog import CUSTOM_SKIPPED, Catalog, Instance, load_gpus, load_served_catalog
 from profet_core.catalog.collection import (
     NoOffersError,
@@ -29,13 +28,16 @@ from profet_core.offers import OfferStep
 from profet_core.prediction.checks import refusal_by
 from profet_core.prediction.models import MANIFEST_NAME, Models, load_models
 from profet_core.prediction.targets import basis_by_instance, recorded_on, unknown_gpu
+from profet_core.questions import InstancesQuestion, ProfileQuestion
+from profet_core.training.cost import MAX_PARAMETERS
 from profet_core.training.plans import confidence
-from profet_core.training.scaling_model import ScaleoutModel
-from profet_core.training.several_gpus import MAX_PARAMETERS
 from profet_core.transfer.custom_gpu import with_custom_gpus
 from profet_core.transfer.model import CALIBRATED_NAME, TRANSFER_NAME
 from profet_profiles.record import ProfileMeta
 from profet_profiles.units import format_count, positive_number, typed_count
+
+if TYPE_CHECKING:
+    from profet_core.training.scaling_model import ScaleoutModel
 
 _LOG = logging.getLogger(__name__)
 

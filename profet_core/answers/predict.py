@@ -8,15 +8,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Unpack
 
+from msgspec import structs
+
 from profet_core.answers.by_layers import NetworkPrediction, NetworkProfile, network_prediction
 from profet_core.answers.context import Context, Targets, filtered_context, filtered_rows, question_anchor
-from profet_core.answers.questions import (
-    MeasuredSteps,
-    PredictQuestion,
-    ProfileQuestion,
-    SecondProfile,
-    TrainingQuestion,
-)
 from profet_core.catalog import Catalog
 from profet_core.catalog.custom_gpus import CustomGpu, SpeedPoint, with_offers_of
 from profet_core.catalog.gpus import FP32, HALF, TF32, canonical, requested_precision
@@ -34,6 +29,7 @@ from profet_core.prediction.scaler import AXIS_RANGE
 from profet_core.prediction.sizes import curves_at, joint_predictions, other_networks, steps_at
 from profet_core.prediction.table import Prediction
 from profet_core.prediction.targets import find_anchor
+from profet_core.questions import PredictQuestion, ProfileQuestion, TrainingQuestion
 from profet_core.training.memory import FitAnswer, fit_answer, gpu_memory_gib, recorded_step
 from profet_core.transfer.custom_gpu import speed_bounds, with_custom_gpus
 from profet_profiles import Profile
@@ -51,10 +47,10 @@ def predicted_question(context: Context, question: ProfileQuestion) -> Predictio
     profile = read_as(question.profile, question.steps)
     profile = _sized(profile, question.profiled_batch, question.profiled_pixels, "profiled")
     more: PredictOptions = {"targets": targets}
-    if question.measured.latencies_ms:
-        more |= {"measured_ms": question.measured.latencies_ms}
-        if question.measured.profile is not None:
-            more |= {"measured_from": _measured_workload(context, question, question.measured.profile, targets)}
+    if question.measured:
+        more |= {"measured_ms": question.measured}
+        if question.measured_trace is not None:
+            more |= {"measured_from": _measured_workload(context, question, question.measured_trace, targets)}
     return predicted_profile(context, question, profile, question.latency_ms, **more)
 
 
@@ -64,7 +60,7 @@ def _measured_workload(
     """Prediction of the profile that the measured latencies belong to, if that is another one."""
     question_anchor(context, question)
     try:
-        return predicted_profile(context, question, recorded, question.measured.anchor_ms, targets=targets)
+        return predicted_profile(context, question, recorded, question.measured_trace_latency_ms, targets=targets)
     except NoPredictionError as error:
         lines = f"{{measured_trace}}: {error.args[0]}"
         raise NoPredictionError(lines, "measured_trace", *error.fields) from None
@@ -200,7 +196,7 @@ def predicted_training(
         rows = known[0].predictions
     else:
         rows = steps_at(context.models, known, batch_size=batch_size, pixels=pixels)
-    ran_on = () if question.measured.profile is not None else tuple(question.measured.latencies_ms)
+    ran_on = () if question.measured_trace is not None else tuple(question.measured)
     return PredictedTraining(known, batch_size or 1, pixels, rows, tuple(warnings), ran_on)
 
 
@@ -268,22 +264,22 @@ class NoSecondPredictionError(OptionalInputError, NoPredictionError):
     """Nothing can be predicted from the second profile."""
 
 
-def _second_prediction(
-    context: Context, question: TrainingQuestion, second: SecondProfile, first: Prediction
-) -> Prediction:
+def _second_prediction(context: Context, question: TrainingQuestion, second: Profile, first: Prediction) -> Prediction:
     """Prediction of `second`; OptionalInputError says why it can't be combined with the first."""
     try:
-        profile = _sized(read_as(second.profile, second.steps), second.batch, second.pixels, "second")
+        profile = _sized(
+            read_as(second, question.second_steps), question.second_batch, question.second_pixels, "second"
+        )
         more: PredictOptions = {}
-        if question.measured.latencies_ms:
-            recorded = question.measured.profile
+        if question.measured:
+            recorded = question.measured_trace
             measured_from = (
-                predicted_question(context, replace(question, measured=MeasuredSteps()))
+                predicted_question(context, structs.replace(question, measured={}))
                 if recorded is None
                 else _measured_workload(context, question, recorded, None)
             )
-            more = {"measured_ms": question.measured.latencies_ms, "measured_from": measured_from}
-        found = predicted_profile(context, question, profile, second.latency_ms, **more)
+            more = {"measured_ms": question.measured, "measured_from": measured_from}
+        found = predicted_profile(context, question, profile, question.second_latency_ms, **more)
         if found.profile.operations == first.profile.operations:
             raise InputError("it is the same as the first profile: give a profile at another size.")
         if found.batch_size is None:
@@ -323,14 +319,14 @@ def answer_predict(context: Context, question: PredictQuestion) -> PredictAnswer
         # The documented ensemble refuses every GPU but its own.
         targets = Targets(targets.instances | targets.gpus, {})
     if targets is None or not targets.gpus or targets.instances:
-        question = replace(question, targets=targets and list(targets.instances))
+        question = structs.replace(question, targets=targets and list(targets.instances))
         prediction = predicted_question(context, question)
     if targets is not None and targets.gpus:
         # Each stands in a machine of its own; apart from the others, whose order with it would change them.
         # A machine's name is no GPU's, which may be the anchor.
         alone = [machine_with(name, context.gpus[name].memory_gib, f"machine with {name}") for name in targets.gpus]
         wider = replace(context, catalog=Catalog([*context.catalog.all_offers, *alone]))
-        found = predicted_question(wider, replace(question, targets=[offer.name for offer in alone]))
+        found = predicted_question(wider, structs.replace(question, targets=[offer.name for offer in alone]))
         rows = [row for row in found.predictions if row.offer in alone]
         named = [replace(row.offer, name=row.offer.gpu) for row in rows]
         gpus = found.predictions.take([row.number for row in rows], named)
@@ -340,7 +336,7 @@ def answer_predict(context: Context, question: PredictQuestion) -> PredictAnswer
     kept = {row.instance: None for row in rows}
     if len(kept) < len(prediction.predictions):
         prediction = replace(prediction, offers=tuple(one for one in prediction.offers if one[0].name in kept))
-    ran_on = () if question.measured.profile is not None else tuple(question.measured.latencies_ms)
+    ran_on = () if question.measured_trace is not None else tuple(question.measured)
     fits = memory_fits(context, (prediction,), ran_on, [*kept, *gpus.numbers])
     return PredictAnswer(prediction, fits, gpus)
 
@@ -383,7 +379,7 @@ def _each(context: Context, one: ProfileQuestion) -> EachPrediction:
     except InputError as error:
         latency_ms, doubt = None, f"{error.args[0]} The prediction doesn't use it."
     try:
-        found = predicted_profile(context, replace(one, without_latency=True), profile, latency_ms)
+        found = predicted_profile(context, structs.replace(one, without_latency=True), profile, latency_ms)
     except InputError as error:
         # The method doesn't support this anchor.
         return EachPrediction(profile, refusal=str(error), doubt=doubt)

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from profet_core.answers.context import (
     Context,
@@ -17,32 +18,21 @@ from profet_core.answers.context import (
     market_offers,
     scaleout_model,
 )
-from profet_core.answers.documents import COVERAGE, RENTED, VERDICT, ends
+from profet_core.answers.documents import ClosedJson, ends, json_of, rented, texts
 from profet_core.answers.predict import PredictedTraining, fits_in_training, predicted_training
-from profet_core.answers.questions import (
-    ADVISE,
-    LARGE,
-    Fields,
-    StepsQuestion,
-    TrainingQuestion,
-    fields_of,
-    option,
-    part,
-)
-from profet_core.answers.schema import NUMBER, TEXT, WHOLE, Keys, at, by_name, keys, many, maybe, record, under
 from profet_core.catalog.collection import NoOffersError
-from profet_core.catalog.gpus import AS_PROFILED
 from profet_core.catalog.instance import RETIRED, Instance, frame_of, machine_with
-from profet_core.catalog.interconnects import NAMED_LINKS, Interconnect, load_interconnects
+from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.errors import InputError, Note
+from profet_core.latency import LEVEL, Basis
 from profet_core.offers import OfferStep, OfferTable, cost_usd, joined
 from profet_core.prediction.sizes import BATCH_SIZES
+from profet_core.questions import ScaleoutQuestion, TrainingQuestion
 from profet_core.training.cost import Workload
-from profet_core.training.memory import FitAnswer, does_not_fit
+from profet_core.training.memory import FitAnswer, Verdict, does_not_fit
 from profet_core.training.plans import Limits, costed, plan_confidence
 from profet_core.training.scaling_model import ScaleoutModel, Strategy
 from profet_core.training.several_gpus import (
-    GRADIENT_BYTES,
     MAX_GPUS,
     CurveRow,
     GpuStep,
@@ -96,7 +86,7 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
 
     def at(batch_size: int) -> PredictedTraining:
         if batch_size not in trainings:
-            trainings[batch_size] = predicted_training(context, replace(question, at_batch=batch_size))
+            trainings[batch_size] = predicted_training(context, structs.replace(question, at_batch=batch_size))
             warnings.extend(trainings[batch_size].warnings)
         return trainings[batch_size]
 
@@ -133,9 +123,8 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
     )
 
 
-def measured_one_gpu(context: Context, gpus: str | Sequence[str], latency_ms: float, batch_size: int | None) -> OneGpu:
+def measured_one_gpu(context: Context, gpus: Sequence[str], latency_ms: float, batch_size: int | None) -> OneGpu:
     """A step measured on one named GPU: known on instances with that GPU, at that batch size."""
-    gpus = [gpus] if isinstance(gpus, str) else gpus
     if len(gpus) != 1:
         raise InputError("Give the GPU that the step was measured on: {gpu} V100.", "gpu")
     if batch_size is None:
@@ -157,147 +146,38 @@ def measured_one_gpu(context: Context, gpus: str | Sequence[str], latency_ms: fl
     return OneGpu(gpu, "", batch, known, lambda size: size == batch, step_at, lambda *_: None)
 
 
-#: Default images per epoch: ImageNet's.
-USUAL_IMAGES = 1_281_167
 #: Default GPUs per node.
 _USUAL_NODE = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scaling:
-    """How many GPUs train, and how they exchange gradients.
-
-    Attributes
-    ----------
-    gradients : frameworks keep FP32 gradients in mixed precision by default.
-    gpus : empty: 1, 2, 4, ... as the node allows.
-    """
-
-    tensors: int | None = option("number of weight tensors, for one-process; ResNet50 has 161")
-    gradients: str = option(
-        "precision of exchanged gradients (default: fp32)", default="fp32", choices=tuple(GRADIENT_BYTES)
-    )
-    gpus: Sequence[int] = option("numbers of GPUs (default: 1, 2, 4, ... 64)", default=())
-    total_gpus: int | None = option("offers as whole machines with this many GPUs together (default: one machine each)")
-    strategy: str = option(
-        "how GPUs exchange gradients (default: ring, which frameworks use today; tree is not measured, ps-cpu and "
-        "ps-gpu only in 2017)",
-        default=Strategy.RING.value,
-        choices=tuple(each.value for each in Strategy),
-    )
-    network_gbit_per_s: float | None = option(
-        "network between machines, in Gb/s, in place of the offers' own (default: theirs; unknown where none is "
-        "published)"
-    )
-    link: str | None = option(
-        "link between the GPUs of a machine of your own (default: what its GPU usually has)",
-        choices=tuple(NAMED_LINKS),
-    )
-    gpus_per_node: int | None = option("GPUs in a machine of your own (default: 8)")
-
-    def on(self, node: Interconnect) -> Interconnect:
-        """The node with the network that was given."""
-        return node.linked(None, self.network_gbit_per_s)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScaleoutQuestion(StepsQuestion):
-    """A step on several GPUs, from a profile or from one GPU's measured step.
-
-    Attributes
-    ----------
-    training : the profile and its training; None where `step_ms` is given. Its `at_batch` is one GPU's.
-    global_batch : None: each GPU keeps its own batch (weak scaling).
-    instance : also the label of a plan.
-    """
-
-    training: TrainingQuestion | None = None
-    step_ms: float | None = option(
-        "measured step latency on one GPU instead of a profile, in milliseconds; needs gpu and batch", unit="MS"
-    )
-    batch: int | None = option("keep this batch size per GPU (default: the profiled one)")
-    global_batch: int | None = option("keep this global batch size, divided over all GPUs")
-    network: str | None = option(ADVISE["network"].help, unit="NAME")
-    parameters: float | None = option(ADVISE["parameters"].help, LARGE)
-    scaling: Scaling = part(Scaling)
-    instance: str | None = option("machine to scale out on (default: eight of the anchor's GPU)", unit="NAME")
-    images: int | None = option("training images per epoch (default: ImageNet's)")
-    epochs: int = option("epochs of the training that deadline and budget are for (default: 1)", default=1)
-    deadline_hours: float | None = option("deadline; says how many GPUs meet it at the lowest cost", unit="H")
-    budget_usd: float | None = option("budget; says how many GPUs are fastest within it", unit="USD")
-    validation_images: int | None = option(ADVISE["validation_images"].help)
-    price: Mapping[str, float] = option(ADVISE["price"].help, default=dict, unit="INSTANCE=USD")
-    spot_discount: float | None = option(ADVISE["spot_discount"].help, unit="SHARE")
-
-    @property
-    def epoch_limits(self) -> Limits:
-        """Limits of one epoch, kept with the usual certainty; InputError if they aren't positive."""
-        epochs = whole_number("The number of epochs", self.epochs)
-        deadline_h, budget_usd = self.deadline_hours, self.budget_usd
-        return Limits(deadline_h and deadline_h / epochs, budget_usd and budget_usd / epochs)
-
-    @property
-    def epoch_images(self) -> int:
-        """Training images per epoch."""
-        given = self.training.images if self.images is None and self.training is not None else self.images
-        return USUAL_IMAGES if given is None else given
-
-    @property
-    def epoch_validation_images(self) -> int:
-        """Validation images per epoch."""
-        if self.validation_images is not None:
-            return self.validation_images
-        return self.training.validation_images if self.training is not None else 0
-
-
-#: Fields that apply to a profile only, named as options and request fields.
-_OF_PROFILE = (
-    "anchor",
-    "latency_ms",
-    "steps",
-    "profiled_batch",
-    "profiled_pixels",
-    "profiled_precision",
-    "training_code",
-)
-#: Fields of `scaleout_question`.
-SCALEOUT: Fields = {
-    "profile": replace(
-        ADVISE["profile"],
-        help="profile of training steps on one GPU; or give a step's latency, GPU and batch size",
-        required=False,
-    ),
-    **{name: ADVISE[name] for name in _OF_PROFILE},
-    **fields_of(ScaleoutQuestion),
-}
-
-
-def scaleout_question(given: Mapping[str, Any]) -> ScaleoutQuestion:
-    """Build the question from fields of `SCALEOUT`: those of a profile, or of a measured step."""
-    rest = {name: value for name, value in given.items() if name not in ("profile", "batch", *_OF_PROFILE)}
-    of_profile = {name: given[name] for name in _OF_PROFILE if given.get(name) is not None}
-    if given.get("profile") is None:
-        if of_profile:
-            named = ", ".join(f"{{{name}}}" for name in of_profile)
-            raise InputError(f"{named} needs {{profile}}.", *of_profile, "profile")
-        if given.get("step_ms") is not None and given.get("precision", AS_PROFILED) != AS_PROFILED:
-            line = "{step_ms} is a step in its own precision: {precision} needs {profile}."
-            raise InputError(line, "step_ms", "precision", "profile")
-        return ScaleoutQuestion.from_fields(**rest, batch=given.get("batch"))
-    if given.get("batch") is not None and given.get("global_batch") is not None:
+def profiled_training(question: ScaleoutQuestion) -> TrainingQuestion | None:
+    """Return the training on one GPU that is scaled out; None where the question has a measured step instead."""
+    if question.profile is None:
+        return None
+    if question.batch is not None and question.global_batch is not None:
         raise InputError(
             "{batch} is the batch per GPU, {global_batch} the global batch: give one of them.", "batch", "global_batch"
         )
-    images = rest.get("images", USUAL_IMAGES)
-    training = TrainingQuestion(
-        profile=given["profile"],
-        images=images,
-        at_batch=given.get("batch"),
-        precision=rest.get("precision") or AS_PROFILED,
-        network=rest.get("network"),
-        **of_profile,
+    return TrainingQuestion(
+        profile=question.profile,
+        anchor=question.anchor,
+        latency_ms=question.latency_ms,
+        steps=question.steps,
+        profiled_batch=question.profiled_batch,
+        profiled_pixels=question.profiled_pixels,
+        profiled_precision=question.profiled_precision,
+        training_code=question.training_code,
+        precision=question.precision,
+        network=question.network,
+        images=question.images,
+        at_batch=question.batch,
     )
-    return ScaleoutQuestion.from_fields(**rest, training=training)
+
+
+def epoch_limits(question: ScaleoutQuestion) -> Limits:
+    """Return the limits of one epoch, kept with the usual certainty."""
+    deadline_h, budget_usd = question.deadline_hours, question.budget_usd
+    return Limits(deadline_h and deadline_h / question.epochs, budget_usd and budget_usd / question.epochs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -442,21 +322,24 @@ def answer_scaleout(context: Context, question: ScaleoutQuestion) -> ScaledTrain
     return scaleout_plans(context, question).on(question.instance)
 
 
-def scaleout_plans(context: Context, question: ScaleoutQuestion) -> ScaleoutPlans:
-    """As `answer_scaleout`, with the instance chosen by its plan."""
+def scaleout_plans(
+    context: Context, question: ScaleoutQuestion, training: TrainingQuestion | None = None
+) -> ScaleoutPlans:
+    """Answer as `answer_scaleout`, with the instance chosen by its plan.
+
+    `training`: of one GPU, in place of the question's profile.
+    """
     model = scaleout_model(context)
-    if question.scaling.strategy not in list(Strategy):
-        raise InputError(f"Unknown strategy {question.scaling.strategy!r}: choose one of {', '.join(Strategy)}.")
-    if question.scaling.total_gpus is not None:
-        nodes_of(question.scaling.total_gpus, MAX_GPUS)
-    if question.instance is not None and (question.scaling.link or question.scaling.gpus_per_node):
+    if question.total_gpus is not None:
+        nodes_of(question.total_gpus, MAX_GPUS)
+    if question.instance is not None and (question.link or question.gpus_per_node):
         raise InputError(
             "{link} and {gpus_per_node} describe a machine of your own: remove {instance}.",
             "link",
             "gpus_per_node",
             "instance",
         )
-    return ScaleoutPlans(context, question, model)
+    return ScaleoutPlans(context, question, training or profiled_training(question), model)
 
 
 @dataclass(frozen=True)
@@ -465,20 +348,21 @@ class ScaleoutPlans:
 
     context: Context
     question: ScaleoutQuestion
+    training: TrainingQuestion | None
     model: ScaleoutModel
 
     def on(self, instance: str | None) -> ScaledTraining:
         """Scaling curve on nodes of one offer, by its name or its plan's label; None: eight of the anchor's GPU."""
         question, source, offer = self.question, self.source, None
         if instance is None:
-            given = question.scaling.gpus_per_node
+            given = question.gpus_per_node
             per_node = _USUAL_NODE if given is None else whole_number("The number of GPUs per machine", given)
-            links = load_interconnects().of_gpu(source.gpu, per_node).linked(question.scaling.link, None)
+            links = load_interconnects().of_gpu(source.gpu, per_node).linked(question.link, None)
         else:
             planned = next((plan.offer for plan in self.plans if plan.label == instance), None)
             offer = planned or self._offers[1][instance]
             links = load_interconnects().of(offer)
-        links = question.scaling.on(links)
+        links = links.linked(None, question.network_gbit_per_s)
         curve = tuple(self._curve_row(gpus, offer, links) for gpus in self._counts(links.gpus))
         costs = [row.step.gpus * row.epoch_s if row.epoch_usd is None else row.epoch_usd for row in curve]
         place = stops_paying([row.epoch_s for row in curve], costs)
@@ -501,7 +385,7 @@ class ScaleoutPlans:
     def _offers(self) -> tuple[tuple[Instance, ...], Mapping[str, Instance]]:
         """Requested offers, and every instance at its effective price."""
         question, offer_filter = self.question, self.question.offer_filter
-        if not self.source.known and question.training is None:
+        if not self.source.known and self.training is None:
             # A GPU that nobody rents out: its curve needs no offer.
             return (), self.context.catalog
         if question.market is not None:
@@ -517,10 +401,10 @@ class ScaleoutPlans:
     def source(self) -> OneGpu:
         """Source of one GPU's step."""
         question = self.question
-        if (question.training is None) == (question.step_ms is None):
+        if (self.training is None) == (question.step_ms is None):
             raise InputError("Give either {profile} or {step_ms}.", "profile", "step_ms")
-        if question.training is not None:
-            return predicted_one_gpu(self.context, question.training)
+        if self.training is not None:
+            return predicted_one_gpu(self.context, self.training)
         return measured_one_gpu(self.context, question.gpu, question.step_ms or 0.0, question.batch)
 
     @cached_property
@@ -534,22 +418,22 @@ class ScaleoutPlans:
         return found
 
     def _one_gpu(self, row: OfferStep, batch_size: int) -> GpuStep:
-        scaling, parameters, pixels = self.question.scaling, self._network.count, self.source.pixels
-        network = {"gradients": scaling.gradients, "pixels": pixels, "tensors": scaling.tensors}
+        question, parameters, pixels = self.question, self._network.count, self.source.pixels
+        network = {"gradients": question.gradients, "pixels": pixels, "tensors": question.tensors}
         return GpuStep.from_row(row, batch_size, parameters, **network)
 
     def _counts(self, per_node: int) -> tuple[int, ...]:
         """Numbers of GPUs, ascending: part of a node, or whole nodes."""
-        question, scaling = self.question, self.question.scaling
-        for gpus in scaling.gpus:
+        question = self.question
+        for gpus in question.gpus:
             nodes_of(gpus, per_node)
-        if scaling.gpus:
-            return tuple(sorted(set(scaling.gpus)))
-        usual, total = usual_counts(per_node), scaling.total_gpus
+        if question.gpus:
+            return tuple(sorted(set(question.gpus)))
+        usual, total = usual_counts(per_node), question.total_gpus
         if total and (total <= per_node or total % per_node == 0):
             usual = (*usual, total)
         # One process can't span nodes.
-        most = per_node if question.scaling.strategy == Strategy.ONE_PROCESS else MAX_GPUS
+        most = per_node if Strategy(question.strategy) is Strategy.ONE_PROCESS else MAX_GPUS
         known = [gpus for gpus in sorted(set(usual)) if gpus <= most and self._can_share(gpus)]
         if not known:
             raise InputError(
@@ -574,7 +458,7 @@ class ScaleoutPlans:
         name, batch = source.instance if offer is None else offer.name, question.global_batch
         one = self._one_gpu(source.step_at(name, self._batch(gpus)), self._batch(gpus))
         can = [each for each in Strategy if each is not Strategy.ONE_PROCESS or (one.tensors and gpus <= links.gpus)]
-        chosen = Strategy(question.scaling.strategy)
+        chosen = Strategy(question.strategy)
         every = {
             each: self._epoch(scaled_step(self.model, one, links, gpus, each), offer)
             for each in dict.fromkeys((chosen, *can))
@@ -592,8 +476,7 @@ class ScaleoutPlans:
 
     def _epoch(self, step: ScaledStep, offer: Instance | None) -> ScaledEpoch:
         question = self.question
-        validation_images = question.epoch_validation_images
-        work = Workload(question.epoch_images, step.batch_size, validation_images=validation_images)
+        work = Workload(question.images, step.batch_size, validation_images=question.validation_images)
         epoch_s = float(work.duration_s(step.latency_ms))
         usd = None if offer is None else cost_usd(MS_PER_S * epoch_s, step.nodes * offer.usd_per_hour)
         return ScaledEpoch(step, epoch_s, usd)
@@ -601,7 +484,7 @@ class ScaleoutPlans:
     @cached_property
     def plans(self) -> tuple[WholeNodePlan, ...]:
         """Offers as whole nodes, as in `ScaledTraining`, with the minimum confidence; NoOffersError if none has it."""
-        total = self.question.scaling.total_gpus
+        total = self.question.total_gpus
         several = [offer for offer in self._offers[0] if total or offer.gpu_count > 1]
         found = self._planned((offer, total or offer.gpu_count, None) for offer in several)
         sure = [plan for plan in found if self._is_sure(plan)]
@@ -619,9 +502,9 @@ class ScaleoutPlans:
 
         Several machines only of two GPUs or more, for a given number, or within limits over a known network.
         """
-        question, total = self.question, self.question.scaling.total_gpus
-        limits = question.epoch_limits
-        spans = limits.given and question.scaling.strategy != Strategy.ONE_PROCESS
+        question, total = self.question, self.question.total_gpus
+        limits = epoch_limits(question)
+        spans = limits.given and Strategy(question.strategy) is not Strategy.ONE_PROCESS
         wanted = [
             (offer, gpus, None)
             for offer in self._offers[0]
@@ -648,7 +531,7 @@ class ScaleoutPlans:
         else:
             best = min(within, key=lambda plan: plan.epoch_s if limits.deadline_h is None else plan.epoch_usd)
         gpus, one_gpu_batch = best.step.gpus, self.source.batch_size
-        can_grow = best.offer.gpu_count > 1 and not total and question.scaling.strategy != Strategy.ONE_PROCESS
+        can_grow = best.offer.gpu_count > 1 and not total and Strategy(question.strategy) is not Strategy.ONE_PROCESS
         more = next(iter(self._planned([(best.offer, 2 * gpus, None)] if can_grow else [])), None)
         if more is not None and _product(more) >= _product(best):
             more = None
@@ -669,8 +552,12 @@ class ScaleoutPlans:
             other,
         )
 
+    def _links(self, offer: Instance) -> Interconnect:
+        """Return an offer's links, with the network between machines that was given."""
+        return load_interconnects().of(offer).linked(None, self.question.network_gbit_per_s)
+
     def _is_network_known(self, offer: Instance) -> bool:
-        return self.question.scaling.on(load_interconnects().of(offer)).network_gbit_per_s is not None
+        return self._links(offer).network_gbit_per_s is not None
 
     def _planned(self, wanted: Iterable[tuple[Instance, int, int | None]]) -> list[WholeNodePlan]:
         """Each offer with all of a number of GPUs training, as a plan of `answer_advise`; impossible ones are left out.
@@ -686,8 +573,8 @@ class ScaleoutPlans:
                 continue
             if given is None and not self._can_share(gpus):
                 continue
-            batch_size, links = given or self._batch(gpus), question.scaling.on(load_interconnects().of(offer))
-            one, strategy = self.source.step_at(offer.name, batch_size), Strategy(question.scaling.strategy)
+            batch_size, links = given or self._batch(gpus), self._links(offer)
+            one, strategy = self.source.step_at(offer.name, batch_size), Strategy(question.strategy)
             step = scaled_step(self.model, self._one_gpu(one, batch_size), links, gpus, strategy)
             scaled[len(places)] = links, step
             places.append((offer, batch_size, one))
@@ -697,9 +584,9 @@ class ScaleoutPlans:
             for (offer, _, _), step in zip(places, steps, strict=True)
         ]
         table = costed(
-            Workload(question.epoch_images, 1, validation_images=question.epoch_validation_images),
+            Workload(question.images, 1, validation_images=question.validation_images),
             on_all_gpus(joined([one for _, _, one in places], paid), scaled),
-            question.epoch_limits,
+            epoch_limits(question),
             batch_size=np.array([batch_size for _, batch_size, _ in places], int),
             fits=[self.source.fit_at(offer.name, batch_size) for offer, batch_size, _ in places],
             anchor=self.source.gpu,
@@ -753,61 +640,145 @@ def stops_paying(times: Sequence[float], costs: Sequence[float]) -> int | None:
     return None
 
 
-_ON_GPUS: Keys = {
-    **under(
-        "step",
-        **keys(
-            ScaledStep,
-            "gpus nodes strategy batch_per_gpu batch_size latency_ms",
-            strategy=at("strategy.value", TEXT),
-        ),
-        **ends(),
-        **keys(ScaledStep, "images_per_s efficiency speed_up"),
-        speed_up_low=at(lambda step: step.speed_up_range and step.speed_up_range[0], maybe(NUMBER)),
-        speed_up_high=at(lambda step: step.speed_up_range and step.speed_up_range[1], maybe(NUMBER)),
-        **keys(ScaledStep, "one_gpu_ms"),
-    ),
-    # Of one GPU; null where it is unknown, or where the step was measured.
-    "fits_in_memory": at("fit.verdict", maybe(VERDICT)),
-    "largest_batch": at("fit.largest_batch", maybe(WHOLE)),
-}
-_CURVE = record(
-    **_ON_GPUS,
-    **keys(CurveRow, "over_one epoch_s epoch_usd"),
-    by_strategy_ms=at(lambda row: {each.value: ms for each, ms in row.other_ms.items()}, by_name(NUMBER)),
-)
-_PLAN = record(
-    instance=at("offer.name", TEXT),
-    **_ON_GPUS,
-    **keys(WholeNodePlan, "usd_per_hour epoch_s epoch_usd"),
-    **keys(Instance, "region market status", "offer"),
-    **RENTED,
-)
-_LINKS = "gpus link link_gb_per_s pcie_generation gpus_per_root network_gbit_per_s source assumed"
-#: A `ScaledTraining` as JSON.
-SCALED_OUT = record(
-    how_many=maybe(
-        record(
-            sentence=TEXT,
-            instance=at("plan.offer.name", TEXT),
-            **keys(WholeNodePlan, "nodes epoch_s epoch_usd", "plan"),
-            **keys(ScaledStep, "gpus batch_per_gpu batch_size", "plan.step"),
-            **keys(HowMany, "epochs total_s total_usd within batch_sentences"),
-        )
-    ),
-    network=at(lambda answer: answer.network.name or None, maybe(TEXT)),
-    parameters=at("network.count", NUMBER),
-    **under("question.scaling", gradients=TEXT, strategy=TEXT),
-    global_batch=at("question.global_batch", maybe(WHOLE)),
-    images=at("question.epoch_images", WHOLE),
-    validation_images=at("question.epoch_validation_images", WHOLE),
-    instance=at("offer.name", maybe(TEXT)),
-    gpu=TEXT,
-    one_gpu=record(latency_ms=maybe(NUMBER), **ends(), **keys(OfferStep, "basis note")),
-    interconnect=record(**keys(Interconnect, _LINKS, link=at("link.value", TEXT))),
-    curve=many(_CURVE),
-    last_paying=maybe(WHOLE),
-    offers=at("plans", many(_PLAN)),
-    interval_level=COVERAGE,
-    **keys(ScaledTraining, "warnings"),
-)
+class OneGpuJson(ClosedJson, frozen=True):
+    """The step on one GPU."""
+
+    latency_ms: float | None
+    low_ms: float | None
+    high_ms: float | None
+    basis: Basis
+    note: str
+
+
+class OnGpusJson(ClosedJson, frozen=True):
+    """The step on a number of GPUs; memory of one of them, null where it is unknown or the step was measured."""
+
+    gpus: int
+    nodes: int
+    strategy: Strategy
+    batch_per_gpu: int
+    batch_size: int
+    latency_ms: float
+    low_ms: float | None
+    high_ms: float | None
+    images_per_s: float
+    efficiency: float
+    speed_up: float
+    speed_up_low: float | None
+    speed_up_high: float | None
+    one_gpu_ms: float
+    fits_in_memory: Verdict | None
+    largest_batch: int | None
+    epoch_s: float
+    epoch_usd: float | None
+
+
+class CurveRowJson(OnGpusJson, frozen=True):
+    """The step on a number of GPUs of one machine type; `over_one`: its speed over one GPU with the whole batch."""
+
+    over_one: float | None
+    by_strategy_ms: Mapping[str, float]
+
+
+class NodesJson(OnGpusJson, frozen=True):
+    """The step on all GPUs of an offer's machines."""
+
+    instance: str
+    provider: str
+    gpu: str
+    gpu_count: int
+    region: str
+    market: str
+    usd_per_hour: float
+    usd_per_gpu_hour: float
+    as_of: str
+    price_note: str
+    status: str
+
+
+class HowManyJson(ClosedJson, frozen=True):
+    """How many GPUs, of which offer."""
+
+    sentence: str
+    instance: str
+    nodes: int
+    epoch_s: float
+    epoch_usd: float
+    gpus: int
+    batch_per_gpu: int
+    batch_size: int
+    epochs: int
+    total_s: float
+    total_usd: float
+    within: bool
+    batch_sentences: list[str]
+
+
+class ScaleoutJson(ClosedJson, frozen=True):
+    """Answer of `scaleout`."""
+
+    how_many: HowManyJson | None
+    network: str | None
+    parameters: float
+    gradients: str
+    strategy: str
+    global_batch: int | None
+    images: int
+    validation_images: int
+    instance: str | None
+    gpu: str
+    one_gpu: OneGpuJson
+    interconnect: Interconnect
+    curve: list[CurveRowJson]
+    last_paying: int | None
+    offers: list[NodesJson]
+    interval_level: float
+    warnings: list[str]
+
+
+def scaleout_document(answer: ScaledTraining) -> ScaleoutJson:
+    """Write a training on several GPUs."""
+    offer, one, curve, plans = answer.offer, answer.one_gpu, [], []
+    for row in answer.curve:
+        by_strategy = {strategy.value: ms for strategy, ms in row.other_ms.items()}
+        more = {"over_one": row.over_one, "by_strategy_ms": by_strategy}
+        curve.append(json_of(CurveRowJson, row.step, _on_gpus(row) | more))
+    for plan in answer.plans:
+        place = {"region": plan.offer.region, "market": plan.offer.market, "usd_per_hour": plan.usd_per_hour}
+        plans.append(json_of(NodesJson, plan.step, rented(plan.offer) | _on_gpus(plan) | place))
+    others = {
+        "how_many": None if answer.how_many is None else _how_many(answer.how_many),
+        "network": answer.network.name or None,
+        "parameters": answer.network.count,
+        "instance": offer and offer.name,
+        "gpu": answer.gpu,
+        "one_gpu": json_of(OneGpuJson, one, ends(one)),
+        "interconnect": answer.interconnect,
+        "curve": curve,
+        "last_paying": answer.last_paying,
+        "offers": plans,
+        "interval_level": LEVEL,
+        "warnings": texts(answer.warnings),
+    }
+    return json_of(ScaleoutJson, answer.question, others)
+
+
+def _how_many(found: HowMany) -> HowManyJson:
+    plan = {name: getattr(found.plan, name) for name in ("nodes", "epoch_s", "epoch_usd")}
+    step = {name: getattr(found.plan.step, name) for name in ("gpus", "batch_per_gpu", "batch_size")}
+    more = {"instance": found.plan.offer.name, "batch_sentences": list(found.batch_sentences)}
+    return json_of(HowManyJson, found, plan | step | more)
+
+
+def _on_gpus(row: CurveRow | WholeNodePlan) -> dict[str, object]:
+    step, fit = row.step, row.fit
+    low, high = step.speed_up_range or (None, None)
+    return {
+        **ends(step),
+        "epoch_s": row.epoch_s,
+        "epoch_usd": row.epoch_usd,
+        "speed_up_low": low,
+        "speed_up_high": high,
+        "fits_in_memory": fit and fit.verdict,
+        "largest_batch": fit and fit.largest_batch,
+    }

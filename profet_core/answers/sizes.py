@@ -19,9 +19,9 @@ from profet_core.prediction.scaler import (
     scale_context,
 )
 from profet_core.prediction.sizes import scale, scale_curve
+from profet_core.questions import ScaleQuestion
 from profet_core.training.memory import Verdict, does_not_fit
 from profet_core.training.plans import CostTable, Plan, costed
-from profet_profiles import Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,35 +143,6 @@ def _largest_fits(context: Context, training: PredictedTraining, axis: str, rows
 def _size(training: PredictedTraining, axis: str, size: int) -> tuple[int, int | None]:
     """Batch size and pixels at a size of an axis."""
     return (size, training.pixels) if axis == "batch" else (training.batch_size, size)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScaleQuestion:
-    """Two measured latencies of one network, and the size between them.
-
-    Attributes
-    ----------
-    instance : an instance, or a GPU by its name.
-    axis : "batch" or "pixels".
-    min_ms, max_ms : latency at its smallest and at its largest size.
-    method : one of `scaler.SCALE_METHODS`.
-    other_size : pixels along batch, batch size along pixels.
-    largest : a profile at the largest size.
-    fixed_classes : along pixels, the number of classes stays fixed.
-    known_at, known_ms : another size between, and its latency.
-    """
-
-    instance: str
-    axis: str
-    min_ms: float
-    max_ms: float
-    at: int
-    method: str = "default"
-    other_size: int | None = None
-    largest: Profile | None = None
-    fixed_classes: bool = False
-    known_at: int | None = None
-    known_ms: float | None = None
 
 
 def answer_scale(

@@ -286,6 +286,6 @@ def _change(catalog: Catalog, offer: Instance, source_prefix: str | tuple[str, .
     return PriceChange(
         offer=offer,
         old_usd_per_hour=None if old is None else old.usd_per_hour,
-        kept=old is not None and old.own and not old.source.startswith(source_prefix),
+        kept=old is not None and old.custom and not old.source.startswith(source_prefix),
         doubt=doubt,
     )

@@ -37,7 +37,7 @@ _GUESSED = "guessed:"
 
 def is_custom(offer: Instance) -> bool:
     """Whether the machine or its price is custom."""
-    return offer.own or offer.provider == CUSTOM_PROVIDER or offer.market == CUSTOM_PRICE
+    return offer.custom or offer.provider == CUSTOM_PROVIDER or offer.market == CUSTOM_PRICE
 
 
 class Catalog(dict[str, Instance]):
@@ -95,7 +95,7 @@ class Catalog(dict[str, Instance]):
         come last. A custom row's status, vcpus and host apply to all offers of its instance. Its provider and GPUs must
         match the catalog; CatalogError names instance and column.
         """
-        own = [replace(row, own=True) for row in own]
+        own = [replace(row, custom=True) for row in own]
         first = {row.name: row for row in reversed(own)}
         taken = {row.offer_key for row in own}
         rows = [
@@ -129,7 +129,7 @@ class Catalog(dict[str, Instance]):
 
 def _rank(row: Instance) -> tuple[int, bool, bool, float]:
     market = _MARKET_ORDER.index(row.market) if row.market in _MARKET_ORDER else len(_MARKET_ORDER)
-    return market, not row.own, row.region != HOME_REGION, row.usd_per_hour
+    return market, not row.custom, row.region != HOME_REGION, row.usd_per_hour
 
 
 def _check_same(one: Instance, other: Instance, columns: Sequence[str]) -> None:

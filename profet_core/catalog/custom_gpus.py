@@ -132,7 +132,7 @@ class CustomGpu:
             status="available",
             as_of=self.as_of,
             source=GIVEN if self.usd_per_hour is not None else electricity,
-            own=True,
+            custom=True,
             machine_source=GIVEN,
         )
 
@@ -263,7 +263,7 @@ def write_custom_gpus(path: Path, rows: Sequence[CustomGpu]) -> None:
 def with_offers_of(catalog: Catalog, own: Iterable[CustomGpu]) -> Catalog:
     """Add an instance of each custom GPU to the catalog; existing names stay unchanged."""
     new = [row.offer for row in own if row.instance not in catalog]
-    return catalog.with_custom([*(row for row in catalog.all_offers if row.own), *new]) if new else catalog
+    return catalog.with_custom([*(row for row in catalog.all_offers if row.custom), *new]) if new else catalog
 
 
 def _checked_name(name: str, shipped: Gpus) -> str:

@@ -181,14 +181,14 @@ def custom_instance(cells: Row, shipped: Catalog) -> Instance:
             ".,:()/_+- without two dots in a row."
         )
     if known is None:
-        return _agreeing(instance_from_row({**cells, **_usual_cells(cells)}, own=True))
+        return _agreeing(instance_from_row({**cells, **_usual_cells(cells)}, custom=True))
     machine = {}
     for column in MACHINE_COLUMNS:
         value, text = getattr(known, column), cells[column]
         # "T4" and "Tesla T4" are the same GPU. Rows that contradict the shipped ones are rejected when they are merged.
         same = not text or (column == "gpu" and _same_gpu(text, known))
         machine[column] = text if not same else "" if value is None else str(value)
-    return instance_from_row({**cells, **machine}, own=True, machine_source=known.machine_source)
+    return instance_from_row({**cells, **machine}, custom=True, machine_source=known.machine_source)
 
 
 def _usual_cells(row: Row) -> dict[str, str]:

@@ -69,7 +69,7 @@ class Instance:
     region, os, market : what the price is for; market is one of `MARKETS`, or `CUSTOM_PRICE`.
     as_of : date of the price: year-month-day in shipped offers; yours may be a year or year-month.
     source : source of the price.
-    own : the row comes from the user's file.
+    custom : the row comes from the user's file.
     machine_source : source of GPU and status; for a retired instance also why it is retired.
     provider : the cloud that rents it out, such as "aws"; `CUSTOM_PROVIDER` for custom hardware.
     host : generation of the host CPU, such as "cascade-lake"; "" if unknown.
@@ -87,7 +87,7 @@ class Instance:
     status: str
     as_of: str
     source: str
-    own: bool = False
+    custom: bool = False
     machine_source: str = ""
     provider: str = CUSTOM_PROVIDER
     host: str = ""
@@ -124,7 +124,7 @@ class Instance:
         return self.name, self.region, self.os, self.market
 
 
-def instance_from_row(row: Row, *, own: bool = False, machine_source: str = "") -> Instance:
+def instance_from_row(row: Row, *, custom: bool = False, machine_source: str = "") -> Instance:
     """Parse an `Instance` from text cells, its price with a date and a source; InputError names row and column."""
     name = row["instance"]
     for column in (*OFFER_COLUMNS, "gpu"):
@@ -134,7 +134,7 @@ def instance_from_row(row: Row, *, own: bool = False, machine_source: str = "") 
     check_date(name, row["as_of"])
     cells = {column: row[column] for column in (*MACHINE_COLUMNS, *OFFER_COLUMNS, "instance")}
     cells["provider"] = cells["provider"] or CUSTOM_PROVIDER
-    return Instance(name=name, own=own, machine_source=machine_source, **cells_of(Instance, cells, "instance"))
+    return Instance(name=name, custom=custom, machine_source=machine_source, **cells_of(Instance, cells, "instance"))
 
 
 def check_date(name: str, text: str) -> None:

@@ -48,18 +48,18 @@ class UnknownOperations:
     Attributes
     ----------
     mapped : operation -> name of the cluster or class that its time was added to.
-    left_out : operations without a class or cluster; their time is not used.
+    unused : operations without a class or cluster; their time is not used.
     share : their part of the profile's busy (not idle) time, 0 to 1.
     """
 
     mapped: Mapping[str, str]
-    left_out: tuple[str, ...]
+    unused: tuple[str, ...]
     share: float
 
     @property
     def names(self) -> tuple[str, ...]:
         """All of these operations, sorted."""
-        return tuple(sorted((*self.mapped, *self.left_out)))
+        return tuple(sorted((*self.mapped, *self.unused)))
 
 
 NO_UNKNOWN_OPERATIONS = UnknownOperations(MappingProxyType({}), (), 0.0)
@@ -73,7 +73,7 @@ def report_unknown(
     time_us = sum(profile.operations[name] for name in unseen)
     return UnknownOperations(
         mapped=MappingProxyType(mapped),
-        left_out=tuple(name for name in unseen if name not in mapped),
+        unused=tuple(name for name in unseen if name not in mapped),
         share=time_us / profile.busy_total_us if profile.busy_total_us else 0.0,
     )
 

@@ -573,10 +573,12 @@ def _in_order(model: RateModel, step: NetworkStep, gpus: Gpus, wanted: Iterable[
     for gpu in gpus.shipped.values():
         generations.setdefault(gpu.compute_capability, []).append(gpu)
     groups: dict[tuple[Gpu, ...], dict[Host, None]] = {}
+    group_of: dict[GpuOnHost, tuple[Gpu, ...]] = {}
     for gpu, host in wanted:
         others = generations.get(gpu.compute_capability, [])
         # A custom GPU changes no other one.
-        groups.setdefault(tuple(others if gpu in others else [*others, gpu]), {})[host] = None
+        alike = group_of[gpu, host] = tuple(others if gpu in others else [*others, gpu])
+        groups.setdefault(alike, {})[host] = None
     targets = [(one, host) for alike, hosts in groups.items() for host in hosts for one in alike]
     found = _bounded(model, step, targets)
     all_ms, factors, start = found.steps.latency_ms, np.ones(len(targets)), 0
@@ -586,13 +588,22 @@ def _in_order(model: RateModel, step: NetworkStep, gpus: Gpus, wanted: Iterable[
         # Where measurements of two GPUs disagree with that order, both take the middle.
         measured = better & fixed[:, None] & fixed[None] | np.eye(len(alike), dtype=bool)
         for _ in hosts:
-            rows = slice(start, start := start + len(alike))
-            before_ms = all_ms[rows]
+            those = slice(start, start := start + len(alike))
+            before_ms = all_ms[those]
             slowest_ms = np.where(measured, before_ms[:, None], 0.0).max(axis=0)
             fastest_ms = np.where(measured, before_ms[None], np.inf).min(axis=1)
             agreed_ms = np.where(slowest_ms > fastest_ms, np.sqrt(slowest_ms * fastest_ms), before_ms)
-            factors[rows] = in_order(agreed_ms, better, fixed) / before_ms
-    return found._replace(steps=found.steps.scaled(factors))
+            factors[those] = in_order(agreed_ms, better, fixed) / before_ms
+    # A GPU is in the groups of custom ones too; those of its own group count.
+    all_groups = [alike for alike, hosts in groups.items() for _ in hosts for _ in alike]
+    row_of = {one: row for row, one in enumerate(targets) if group_of.get(one) == all_groups[row]}
+    rows = [row_of[one] for one in group_of]
+    return _OnGpus(
+        steps=found.steps.scaled(factors).take(rows),
+        rows={one: row for row, one in enumerate(group_of)},
+        has_cells=[found.has_cells[row] for row in rows],
+        regimes=[found.regimes[row] for row in rows],
+    )
 
 
 @lru_cache(maxsize=1_000)

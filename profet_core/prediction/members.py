@@ -84,9 +84,9 @@ class Estimates:
         """Caveats of one profile's estimates."""
         found, similarity, unknown = [], self.similarity(number), self.unknown[number]
         # Time without an operation has its own note if it matters.
-        if {*unknown.mapped, *unknown.left_out} - ({UNKNOWN_DEVICE_OPERATION} - unknown.mapped.keys()):
+        if {*unknown.mapped, *unknown.unused} - ({UNKNOWN_DEVICE_OPERATION} - unknown.mapped.keys()):
             parts = [f"{name} counted as {cluster}" for name, cluster in unknown.mapped.items()]
-            parts += [f"{name} ignored" for name in unknown.left_out]
+            parts += [f"{name} ignored" for name in unknown.unused]
             treated = "; ".join(parts[:8]) + (f"; and {len(parts) - 8} more" if len(parts) > 8 else "")
             weight = "expect larger errors" if unknown.share > NOTABLE_UNKNOWN_SHARE else "negligible"
             operations = f"{len(parts)} operation{'' if len(parts) == 1 else 's'}"

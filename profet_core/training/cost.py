@@ -172,24 +172,29 @@ class Extras:
     usd_per_gib_month: float = 0.0
     interruptions: Interruptions | None = None
 
+    def costs_usd(self, usd_per_h: float, total_s: float) -> dict[str, float]:
+        """Component -> its US dollars on one machine that costs `usd_per_h` and is rented for `total_s`."""
+        hours = total_s / S_PER_HOUR
+        return {
+            "start_up": self.start_up_s / S_PER_HOUR * usd_per_h,
+            "storage": self.dataset_gib * self.usd_per_gib_month * hours / HOURS_PER_MONTH,
+        }
+
 
 NO_EXTRAS = Extras()
 
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """Seconds and US dollars of a training with all that it costs."""
+    """Seconds and US dollars of a training with all that it costs; `parts_usd` by component, the steps first."""
 
-    training_usd: float
-    interruptions_usd: float
-    start_up_usd: float
-    storage_usd: float
+    parts_usd: Mapping[str, float]
     total_s: float
 
     @property
     def total_usd(self) -> float:
         """US dollars of all parts."""
-        return self.training_usd + self.interruptions_usd + self.start_up_usd + self.storage_usd
+        return sum(self.parts_usd.values())
 
 
 #: A validation step runs forward only. The backward pass takes about two thirds of a training step (two backward
@@ -220,6 +225,8 @@ JPEG_IMAGES_PER_S_PER_VCPU = 120
 
 #: No training that anybody means has more.
 MAX_IMAGES, MAX_EPOCHS, MAX_RUNS = 1_000_000_000, 1_000_000, 10_000
+#: No network has more parameters.
+MAX_PARAMETERS = 1e12
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from profet_core.catalog.instance import (
 from profet_core.errors import InputError
 from profet_core.latency import Basis, FloatArray, Values, log_sd_of
 from profet_core.offers import OfferStep, OfferTable, RowSequence, cost_usd, known_or_none
-from profet_core.training.cost import HOURS_PER_MONTH, Breakdown, LostTime, Workload
+from profet_core.training.cost import Breakdown, LostTime, Workload
 from profet_core.training.memory import FitAnswer, Verdict
 from profet_profiles.units import MS_PER_S, S_PER_HOUR, TimeUnit, positive_number, shared_time_unit
 
@@ -400,15 +400,10 @@ class Plan:
         work, extras, lost = self.workload, self.workload.extras, self.lost
         lost_s = 0.0 if lost is None else lost.seconds
         total_s = self.total_s + lost_s + extras.start_up_s
-        usd_per_s = work.machines * self.offer.usd_per_hour / S_PER_HOUR
-        months = work.machines * total_s / S_PER_HOUR / HOURS_PER_MONTH
-        return Breakdown(
-            training_usd=self.total_usd,
-            interruptions_usd=lost_s * usd_per_s,
-            start_up_usd=extras.start_up_s * usd_per_s,
-            storage_usd=extras.dataset_gib * extras.usd_per_gib_month * months,
-            total_s=total_s,
-        )
+        machine_usd = {"interruptions": lost_s / S_PER_HOUR * self.offer.usd_per_hour}
+        machine_usd |= extras.costs_usd(self.offer.usd_per_hour, total_s)
+        others_usd = {name: work.machines * usd for name, usd in machine_usd.items()}
+        return Breakdown({"training": self.total_usd, **others_usd}, total_s)
 
     @property
     def waiting(self) -> float:

@@ -12,6 +12,7 @@ from profet_core.catalog.interconnects import Interconnect, Link, load_interconn
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import Basis, Interval, combined_sd, log_sd_of, quantile
 from profet_core.offers import OfferStep, OfferTable, bounds
+from profet_core.training.cost import MAX_PARAMETERS
 from profet_core.training.memory import FitAnswer
 from profet_core.training.plans import Plan
 from profet_core.training.scaling_model import (
@@ -28,8 +29,6 @@ from profet_profiles.units import MS_PER_S, positive_number, whole_number
 
 #: Bytes per transferred gradient: BF16 and FP16 move half of FP32.
 GRADIENT_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2}
-#: Maximum number of parameters.
-MAX_PARAMETERS = 1e12
 #: Maximum number of GPUs in the measurements.
 MAX_GPUS = 64
 #: Note on a strategy whose formula is not validated on current machines.

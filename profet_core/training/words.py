@@ -151,18 +151,21 @@ def answer_sentences(advice: Advice) -> tuple[str, ...]:
     return tuple(lines)
 
 
+#: Component of the cost -> as it is called.
+_COMPONENTS = {
+    "training": "training",
+    "interruptions": "interruptions",
+    "start_up": "start-up",
+    "storage": "storage",
+}
+
+
 def breakdown_line(plan: Plan) -> str:
     """'training $12.76 + start-up $0.02 + storage $0.30 = $13.08 in 3 d 21 h'; empty if nothing is added."""
     found = plan.breakdown
-    parts = {
-        "training": found.training_usd,
-        "interruptions": found.interruptions_usd,
-        "start-up": found.start_up_usd,
-        "storage": found.storage_usd,
-    }
-    if found.total_usd == found.training_usd:
+    if found.total_usd == plan.total_usd:
         return ""
-    sums = " + ".join(f"{name} {format_usd(usd)}" for name, usd in parts.items() if usd)
+    sums = " + ".join(f"{_COMPONENTS[name]} {format_usd(usd)}" for name, usd in found.parts_usd.items() if usd)
     return f"{sums} = {format_usd(found.total_usd)} in {format_duration(found.total_s)}"
 
 

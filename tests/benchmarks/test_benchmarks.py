@@ -16,7 +16,7 @@ from benchmarks.visitors import ACTIONS, Level, visit
 from profet_core.answers.advise import advise_training
 from profet_core.answers.context import Context
 from profet_core.answers.predict import predicted_question, predicted_training
-from profet_core.answers.questions import AdviseQuestion
+from profet_core.questions import AdviseQuestion
 
 #: The page and what it asks with; a run of the core doesn't enter them.
 PAGE = ["pages/predict/predict.py", "ui/predicted.py"]

@@ -60,7 +60,7 @@ def test_a_copied_link_opens_the_same_numbers_in_another_browser(browser, page, 
     page.get_by_role("button", name="Copy link").click()
     expect(page.get_by_role("status").filter(has_text="Link copied")).to_be_visible()
     link = page.evaluate("navigator.clipboard.readText()")
-    assert "batch=66" in link and "epochs=9" in link
+    assert "at_batch=66" in link and "epochs=9" in link
     other = browser.new_context(viewport={"width": 1280, "height": 900})
     again = other.new_page()
     again.goto(link)

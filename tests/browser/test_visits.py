@@ -52,7 +52,7 @@ def test_one_step_back_leaves_a_page_whose_slider_was_moved(page: Page, app_url:
         settle(page)
         slider.press("ArrowRight")
         expect(slider).to_have_attribute("aria-valuetext", str(size))
-        page.wait_for_url(f"**/sizes?*batch={size}*")
+        page.wait_for_url(f"**/sizes?*at_batch={size}*")
     assert page.evaluate("history.length") == steps
     page.reload()
     settle(page)

@@ -242,7 +242,7 @@ def test_what_was_typed_is_in_the_link_and_kept_by_other_pages_reload_and_back(p
     settle(page)
     assert column(page, "Time") == before
     at = press(page, "Batch size", "ArrowRight", 2)
-    expect(page).to_have_url(re.compile(f"[?&]batch={at}(&|$)"))
+    expect(page).to_have_url(re.compile(f"[?&]at_batch={at}(&|$)"))
     assert column(page, "Time") != before
     follow(page, "Sizes")
     expect(page.get_by_role("slider", name="Batch size")).to_have_attribute("aria-valuetext", str(at))

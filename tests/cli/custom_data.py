@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from profet_lab.dataset import InstanceFacts, Source, dataset_from_tables
+from profet_lab.dataset import DataSource, InstanceFacts, dataset_from_tables
 from profet_lab.dataset_files import write_dataset
 
 
@@ -17,6 +17,6 @@ def write_custom_data(
     if not folder.exists():
         cells = cells.assign(instance=name).drop(columns=["gpu", "source"])
         operations = operations[operations["cell"].isin(cells["cell"])]
-        source = Source(name, "collection", {f"{name}.jsonl": "0" * 64})
+        source = DataSource(name, "collection", {f"{name}.jsonl": "0" * 64})
         write_dataset(dataset_from_tables(cells, operations, source, {name: facts}), folder)
     return folder

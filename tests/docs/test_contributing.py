@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.recipes import run, run_commands, section, write
+from tests.docs.recipes import blocks, run, run_commands, section, write
 
 SAMPLE = "sample_traces/vgg16-224px-b16-g3s.json"
 
@@ -78,6 +78,20 @@ def test_a_member_is_a_name_a_recipe_and_weights(contributing, tree):
     imports = "from profet_core.ensemble.members import MEMBERS; from profet_lab.class_folds import WEIGHTS"
     done = run(tree, f"python -c '{imports}; print(len(MEMBERS) == len(WEIGHTS))'")
     assert done.stdout == "True\n", done.stderr
+
+
+def test_a_cost_component_is_a_field_a_formula_a_word_and_a_test(contributing, tree):
+    files = {block.options["file"] for block in blocks(section(contributing, "Add a cost component")) if block.options}
+    assert len(files) == 4
+    tests = followed(contributing, tree, "Add a cost component")
+    assert all(" passed" in output and "skipped" not in output for output in tests)
+    done = run(tree, f"profet advise {SAMPLE} --anchor g3s.xlarge --images 50000 --egress-usd 3 --format json")
+    costs = [plan["breakdown"] for plan in json.loads(done.stdout)["plans"]]
+    assert {one["egress_usd"] for one in costs} == {3.0}
+    described = run(tree, "python -c 'from profet_http.endpoints import openapi_document; print(openapi_document())'")
+    assert "'egress_usd'" in described.stdout
+    linked = run(tree, "python -c 'from ui.session import LINKED; print(LINKED[\"egress_usd\"].tip)'")
+    assert linked.stdout.startswith("Price of copying")
 
 
 def test_a_page_is_a_script_and_a_line(contributing, tree):

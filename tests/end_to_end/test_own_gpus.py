@@ -121,7 +121,7 @@ def test_its_cells_calibrate_it_and_it_is_in_the_list_with_its_price(person, tra
     assert (row["instance"], row["gpu"], row["precision"]) == (INSTANCE, gpu["gpu"], "fp32")
     assert (row["cells"], row["networks"]) == (CELLS, len(NETWORKS))
     row = {row["name"]: row for row in person.document("instances")}[gpu["instance"]]
-    assert (row["usd_per_hour"], row["own"], row["status"]) == (USD_PER_HOUR, True, "available")
+    assert (row["usd_per_hour"], row["custom"], row["status"]) == (USD_PER_HOUR, True, "available")
     assert (row["gpu"], row["basis"]) == (gpu["gpu"], "calibrated")
 
 

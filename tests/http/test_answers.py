@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 from profet_cli.main import main
-from profet_core.answers.questions import ADVISE
+from profet_core.questions import AdviseQuestion, fields_of
 from profet_http.endpoints import PAGE, openapi_document
 from profet_http.endpoints import QUESTIONS as ENDPOINTS
 from tests.docs.recipes import blocks
@@ -99,7 +99,18 @@ def texts(values: dict) -> dict:
 
 def check_schema(path: str, document: object, method: str = "post") -> None:
     answer = openapi_document()["paths"][path][method]["responses"]["200"]
-    jsonschema.Draft202012Validator(answer["content"]["application/json"]["schema"]).validate(document)
+    jsonschema.Draft202012Validator(whole(answer["content"]["application/json"]["schema"])).validate(document)
+
+
+def whole(schema: dict) -> dict:
+    """A schema with those that it refers to."""
+    return {**schema, "components": openapi_document()["components"]}
+
+
+def request_schema(path: str) -> dict:
+    """Of a JSON body."""
+    schema = openapi_document()["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    return openapi_document()["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
 
 
 @pytest.mark.parametrize("command, number", CASES)
@@ -157,11 +168,11 @@ def test_a_gpu_of_one_s_own_counts_for_its_request_alone(post, asked, sample, po
     printed("gpus", "add", "RTX 4080", *added)
     for path, values in {"predict": {}, "cost": {"images": 1000, "profiled_batch": 16}}.items():
         expected = printed(path, sample.path, "--anchor", sample.anchor, *options(values))
-        answer = post(f"/v1/{path}", {**asked, **values, "own_gpus": [gpu]})
+        answer = post(f"/v1/{path}", {**asked, **values, "custom_gpus": [gpu]})
         assert (answer.status, answer.document) == (200, expected) and "rtx-4080" in str(expected)
         check_schema(f"/v1/{path}", answer.document)
         form = form_of(
-            {"anchor": sample.anchor, **texts(values), "own_gpus": json.dumps([gpu])}, {"profile": sample.data}
+            {"anchor": sample.anchor, **texts(values), "custom_gpus": json.dumps([gpu])}, {"profile": sample.data}
         )
         assert send(port, "POST", f"/v1/{path}", *form).document == expected
     assert "rtx-4080" not in str(post("/v1/predict", asked).document)
@@ -268,47 +279,44 @@ def test_a_network_is_estimated_without_a_profile(post, post_file, asked, sample
         assert refused.status == 422 and said in refused.error
 
 
-def test_every_field_of_a_request_is_documented_with_its_kind_in_a_description_that_is_openapi():
-    paths = openapi_document()["paths"]
-    for name, endpoint in ENDPOINTS.items():
-        path, table = f"/v1{name}", endpoint.fields
-        body = paths[path]["post"]["requestBody"]["content"]
-        for kind in ("application/json", "multipart/form-data"):
-            assert set(body[kind]["schema"]["properties"]) == set(table)
-        schema = body["application/json"]["schema"]
-        cases = QUESTIONS.get(path.removeprefix("/v1/"), [{"network": "VGG16", "batch": 8, "gpu": ["T4"]}])
-        for case in cases:
-            jsonschema.validate({"profile": {}, "anchor": "g3s.xlarge", **case}, schema)
-        assert schema["required"] == [name for name, field in table.items() if field.required]
+def test_every_field_of_a_request_is_documented_in_a_description_that_is_openapi():
     document = openapi_document()
-    assert set(document) == {"openapi", "info", "paths"}
+    for name, endpoint in ENDPOINTS.items():
+        fields, schema = fields_of(endpoint.question), request_schema(f"/v1{name}")
+        form = document["paths"][f"/v1{name}"]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]
+        assert set(schema["properties"]) == set(form["properties"]) == set(fields)
+        assert set(schema["required"]) == {name for name, field in fields.items() if field.required}
+        for case in QUESTIONS.get(name.strip("/"), [{"network": "VGG16", "batch": 8, "gpu": ["T4"]}]):
+            lists = {name: [case[name]] for name in ("gpu_count",) if name in case}
+            profile = {"profile": {}} if "profile" in fields else {}
+            jsonschema.validate({**profile, "anchor": "g3s.xlarge", **case, **lists}, whole(schema))
+    assert set(document) == {"openapi", "info", "paths", "components"}
     for methods in document["paths"].values():
         for operation in methods.values():
             assert operation["operationId"] and operation["summary"] and "200" in operation["responses"]
             for answer in operation["responses"].values():
                 for content in answer["content"].values():
-                    jsonschema.Draft202012Validator.check_schema(content["schema"])
+                    jsonschema.Draft202012Validator.check_schema(whole(content["schema"]))
 
 
-def test_every_documented_field_is_taken_and_null_where_the_description_says_so(post, post_file, asked, sample):
-    """None is unknown to what reads requests; one of another kind is refused by its name."""
-    for path in ("/v1/predict", "/v1/cost", "/v1/advise", "/v1/estimate", "/v1/scaleout"):
-        documented = openapi_document()["paths"][path]["post"]
-        for name, schema in documented["requestBody"]["content"]["application/json"]["schema"]["properties"].items():
-            wrong = {"boolean": "yes", "string": 7, "array": 7, "object": 7, "integer": "7", "number": "7"}
-            kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-            answer = post(path, {**asked, name: wrong[kinds[0]]})
-            assert answer.status == 422 and answer.error.startswith(f"{name} must be"), (name, answer)
-        for parameter in documented["parameters"]:
-            assert "Unknown field" not in post_file(path, sample.data, **{parameter["name"]: ""}).body.decode()
-    for path, values in {"/v1/cost": {**asked, **TRAINING}, "/v1/estimate": {"network": "VGG16", "batch": 8}}.items():
-        body = openapi_document()["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
-        optional = {name: None for name, schema in body["properties"].items() if "null" in schema["type"]}
-        assert set(optional) == set(body["properties"]) - set(body["required"])
-        assert post(path, {**optional, **values}).document == post(path, values).document
-        for name in body["required"]:
-            refused = post(path, {**values, name: None})
-            assert refused.status == 422 and refused.error.startswith(f"{name} is missing")
+@pytest.mark.parametrize("path", ["/v1/predict", "/v1/cost", "/v1/advise", "/v1/estimate", "/v1/scaleout"])
+def test_a_field_of_another_kind_is_refused_by_its_name_and_null_is_no_value(path, post, post_file, asked, sample):
+    fields = fields_of(ENDPOINTS[path.removeprefix("/v1")].question)
+    values = {
+        name: value for name, value in {**asked, **TRAINING, "network": "VGG16", "batch": 64}.items() if name in fields
+    }
+    for name, field in fields.items():
+        wrong = 7.5 if field.is_flag or field.is_many or field.is_file else {"a": []}
+        needed = {"measured": {"g4dn.xlarge": 40.5}} if "measured" in field.needs else {}
+        answer = post(path, {**values, **needed, name: wrong})
+        assert answer.status == 422 and answer.error.startswith(f"{name} must be"), (name, answer)
+        if not field.is_file:
+            assert "Unknown field" not in post_file(path, sample.data, **{name: ""}).body.decode()
+    nulls = {name: None for name, field in fields.items() if not field.required}
+    assert post(path, {**nulls, **values}).document == post(path, values).document
+    for name in (name for name, field in fields.items() if field.required):
+        refused = post(path, {**values, name: None})
+        assert refused.status == 422 and refused.error.startswith(f"{name} is missing")
 
 
 def test_the_description_has_every_path_and_its_page_loads_nothing_from_elsewhere(port, get):
@@ -329,7 +337,7 @@ def test_the_description_has_every_path_and_its_page_loads_nothing_from_elsewher
     assert described.document["openapi"].startswith("3.1") and described.document == openapi_document()
     page = get("/v1/docs")
     text = page.body.decode()
-    assert page.status == 200 and all(f"<code>{name}</code>" in text for name in ADVISE)
+    assert page.status == 200 and all(f"<code>{name}</code>" in text for name in fields_of(AdviseQuestion))
     assert "<script" not in text and "src=" not in text and "@import" not in text
     assert "default-src 'none'" in page.headers["content-security-policy"]
 
@@ -355,7 +363,7 @@ def test_a_profile_of_any_gpu_is_answered_by_the_name_in_it(post, asked):
         answer = post(f"/v1{path}", {"profile": of(gpu), **more})
         assert answer.status == 200 and answer.document["anchor"] == gpu.removeprefix("NVIDIA ")
         found = answer.document.get("predictions") or answer.document.get("rows") or answer.document["plans"]
-        assert "carried-back" in {row["basis"] for row in found}
+        assert "mapped" in {row["basis"] for row in found}
     named = post("/v1/predict", {"profile": of(gpu), "anchor": gpu})
     assert named.document == post("/v1/predict", {"profile": of(gpu)}).document
     for gpu, says in (("NVIDIA RTX 4000 Laptop GPU", "a laptop GPU"), (None, "give it with anchor")):

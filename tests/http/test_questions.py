@@ -10,19 +10,21 @@ from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import inspect
 
 from profet_cli.main import main
-from profet_core import InputError, ProfetError, advise, estimate, predict
+from profet_core import InputError, ProfetError, advise, estimate, predict, read_profile
 from profet_core.answers.context import Context
-from profet_core.answers.questions import FLAG, LARGE, NAMES, NUMBER, NUMBERS, PROFILE, TIMES, WHOLE, Field
+from profet_core.answers.documents import plain
 from profet_core.catalog import load_gpus
 from profet_core.prediction.models import load_samples
+from profet_core.questions import QuestionField, ask, fields_of
 from profet_core.training.cost import INTERRUPTION_BANDS
 from profet_http.endpoints import QUESTIONS
-from profet_http.requests import read_profiles
 from tests.http.test_answers import options
 
 #: Questions of each kind by HTTP, and by the command line, which loads the models for each.
@@ -35,6 +37,7 @@ TEXTS = {
     "network": ["ResNet50", "vgg16", "mobilenet_v2", "convnext_tiny", "vit_b_16"],
     "interruptions": [*INTERRUPTION_BANDS, "0.1", "2", "1e-9", "24"],
     "method": ["default", "profet"],
+    "launch_command": ["python train.py"],
     "instance": ["p4d.24xlarge", "p3.16xlarge", "g4dn.12xlarge"],
 }
 NAMED = {
@@ -53,6 +56,7 @@ USUAL = {
     "steps": st.sampled_from([1, 2]),
     **{name: st.floats(50, 500) for name in ("latency_ms", "second_latency_ms", "step_ms")},
     "min_memory_gib": st.sampled_from([12, 16.0, 40.0]),
+    "parameters": st.just(25_600_000),
     "gpus": st.lists(st.sampled_from([1, 2, 4, 8]), min_size=1, max_size=3),
 }
 #: Fields that say something beside these alone.
@@ -88,25 +92,26 @@ NUMBERS_ABOVE_0 = st.one_of(
 )
 
 
-def values(name: str, field: Field) -> st.SearchStrategy:
+def values(name: str, field: QuestionField) -> st.SearchStrategy:
     """What a field may be given: ordinary values mostly, and those at its bounds."""
     if field.choices:
         return st.sampled_from(field.choices)
-    if field.kind is FLAG:
-        return st.booleans()
-    if field.kind in (WHOLE, LARGE, NUMBER):
-        every = NUMBERS_ABOVE_0 if field.kind is NUMBER else WHOLES
-        shares = st.floats(0.01, 0.99) if "share" in (field.unit or "").lower() else every
-        usual = USUAL.get(name, st.just(25_600_000) if field.kind is LARGE else shares)
-        return st.one_of(usual, usual, usual, every)
-    if field.kind is NAMES:
-        return st.lists(st.sampled_from(NAMED.get(name, INSTANCES)), min_size=1, max_size=2, unique=True)
-    if field.kind is NUMBERS:
-        return st.dictionaries(st.sampled_from(INSTANCES[:4]), st.floats(0.05, 500), min_size=1, max_size=2)
-    if field.kind is TIMES:
-        times = ["RTX 4090=46ms", "g4dn.xlarge=3.1it/s", "T4@8=120 img/s", "A100-SXM4-40GB=14min/epoch", "T4=fast"]
-        return st.lists(st.sampled_from(times), min_size=1, max_size=2)
-    if field.kind is PROFILE:
+    match field.kinds:
+        case [inspect.BoolType()]:
+            return st.booleans()
+        case [inspect.IntType() | inspect.FloatType() as kind]:
+            every = NUMBERS_ABOVE_0 if isinstance(kind, inspect.FloatType) else WHOLES
+            shares = st.floats(0.01, 0.99) if field.unit == "SHARE" else every
+            usual = USUAL.get(name, shares)
+            return st.one_of(usual, usual, usual, every)
+        case [inspect.CollectionType(item_type=inspect.Metadata() | inspect.StrType())] if name not in USUAL:
+            return st.lists(st.sampled_from(NAMED.get(name, INSTANCES)), min_size=1, max_size=2, unique=True)
+        case [inspect.DictType()]:
+            return st.dictionaries(st.sampled_from(INSTANCES[:4]), st.floats(0.05, 500), min_size=1, max_size=2)
+        case [inspect.CollectionType(), inspect.DictType()]:
+            times = ["RTX 4090=46ms", "g4dn.xlarge=3.1it/s", "T4@8=120 img/s", "A100-SXM4-40GB=14min/epoch", "T4=fast"]
+            return st.lists(st.sampled_from(times), min_size=1, max_size=2)
+    if field.is_file:
         return st.sampled_from(list(SAMPLES))
     return USUAL[name] if name in USUAL else st.sampled_from(TEXTS[name])
 
@@ -114,7 +119,9 @@ def values(name: str, field: Field) -> st.SearchStrategy:
 @st.composite
 def questions(draw: st.DrawFn, command: str) -> dict:
     """A question with what it needs and up to six other fields, most of which have an answer."""
-    fields = {name: field for name, field in QUESTIONS[f"/{command}"].fields.items() if name not in ("own_gpus", "log")}
+    fields = fields_of(QUESTIONS[f"/{command}"].question)
+    # A log has tests of its own.
+    fields = {name: field for name, field in fields.items() if name not in ("custom_gpus", "log")}
     needed = {name for name, field in fields.items() if field.required}
     measured = {"step_ms", "batch", "gpu"}
     if command == "scaleout":
@@ -174,11 +181,14 @@ def by_python(context: Context, command: str, asked: dict) -> object:
     """The document; None if it is refused."""
     endpoint = QUESTIONS[f"/{command}"]
     try:
-        answer = endpoint.answer(context, read_profiles(asked, endpoint.fields, quick=True))
+        question = ask(
+            endpoint.question, asked, read=lambda field, value, _: read_profile(json.dumps(value).encode(), field.name)
+        )
+        answer = endpoint.answer(context, question)
     except ProfetError as error:
         assert str(error).isprintable() and str(error)
         return None
-    return json.loads(json.dumps(endpoint.document.document(answer), default=float))
+    return json.loads(msgspec.json.encode(answer, enc_hook=plain))
 
 
 def by_command(command: str, asked: dict) -> object:
@@ -198,14 +208,14 @@ def by_command(command: str, asked: dict) -> object:
 @pytest.mark.parametrize("examples", EXAMPLES)
 @pytest.mark.parametrize("command", [path.strip("/") for path in QUESTIONS])
 def test_an_answer_has_finite_numbers_in_their_order_the_same_everywhere(models, catalog, post, command, examples):
-    context, fields = Context(models, catalog, load_gpus()), QUESTIONS[f"/{command}"].fields
+    context, fields = Context(models, catalog, load_gpus()), fields_of(QUESTIONS[f"/{command}"].question)
     answers = 0
 
     @settings(max_examples=EXAMPLES[examples])
     @given(questions(command))
     def ask(asked: dict) -> None:
         nonlocal answers
-        named = [name for name in asked if fields[name].kind is PROFILE]
+        named = [name for name in asked if fields[name].is_file]
         sent = asked | {name: json.loads(SAMPLES[asked[name]].data) for name in named}
         found = by_python(context, command, sent)
         if found is not None:
@@ -224,8 +234,7 @@ def test_an_answer_has_finite_numbers_in_their_order_the_same_everywhere(models,
 
 MEASURED = {"step_ms": 203.0, "gpu": ["V100"], "batch": 64, "network": "ResNet50"}
 TOGETHER = [
-    ("estimate", {"epochs": 0}, "images"),
-    ("estimate", {"epochs": -1}, "images"),
+    ("estimate", {"epochs": 2}, "images"),
     ("estimate", {"validation_images": 5}, "images"),
     ("estimate", {"measured": ["T4=14min/epoch"]}, "images"),
     ("advise", {"interruptions": "0-5%"}, "market"),
@@ -264,10 +273,10 @@ def test_the_same_holds_in_python(models, catalog):
     sample = SAMPLES["resnet50-128px-b64-g4dn"]
     asked = (models, catalog, sample.profile, sample.anchor)
     for refused, fields in (
-        (lambda: predict(*asked, latency_ms=203.0, without_latency=True), ("latency_ms", "without_latency")),
-        (lambda: advise(*asked, images=None, epochs=0), ("epochs", "images")),
+        (lambda: predict(*asked, latency_ms=203.0, without_latency=True), ("without_latency", "latency_ms")),
+        (lambda: advise(*asked, images=None, epochs=2), ("epochs", "images")),
         (lambda: advise(*asked, images=5000, interruptions="2"), ("interruptions", "market")),
-        (lambda: estimate(models, catalog, "resnet50", batch_size=8, epochs=-1), ("epochs", "images")),
+        (lambda: estimate(models, catalog, "resnet50", batch=8, epochs=2), ("epochs", "images")),
     ):
         with pytest.raises(InputError) as caught:
             refused()

@@ -127,7 +127,7 @@ def test_a_gpu_that_nobody_profiled_is_outside_the_mean_as_target_and_as_anchor(
     assert report["mean"]["n"] == 1 and len(report["pairs"]) == 2
     folder = write({"step_ms": sample.latency_ms, "gpu": P100, "elsewhere": {"V100": known(75.0)}})
     (check,) = real_report(models, folder)["profiles"]
-    assert tuple(check[name] for name in ("anchor_gpu", "target_gpu", "basis")) == ("P100", "V100", "carried-back")
+    assert tuple(check[name] for name in ("anchor_gpu", "target_gpu", "basis")) == ("P100", "V100", "mapped")
     found = check["with_latency"]
     assert found["low_ms"] < found["latency_ms"] < found["high_ms"]
 

@@ -268,7 +268,7 @@ def column(app: AppTest, title: str) -> dict[str, str]:
 def assert_shows(app: AppTest, answer: AdviseAnswer) -> None:
     """The table's rows in their order, and the cards."""
     assert not app.error and not app.exception, lines(app.error)
-    rows = shown_rows(answer, app.session_state["preset"], retired=app.session_state["retired"])
+    rows = shown_rows(answer, app.session_state["preset"], retired=app.session_state["include_retired"])
     plans = [row for row in rows if row.has_number]
     table = result_rows(app)
     assert [row["Instance"] for row in table] == [plan.name for plan in plans]
@@ -311,7 +311,7 @@ def sentences(app: AppTest) -> list[str]:
 def everything(app: AppTest, table: str = "predict") -> AppTest:
     """Show retired GPUs and every offer too, and every column of the page's result table."""
     if table == "predict":
-        app.session_state["retired"], app.session_state["preset"] = True, "all"
+        app.session_state["include_retired"], app.session_state["preset"] = True, "all"
     app.session_state[f"{table}_columns"] = ALL_COLUMNS[table]
     return app.run()
 
@@ -321,7 +321,7 @@ def link(app: AppTest) -> dict[str, str]:
     return {
         key: value
         for key, value in dict(app.query_params).items()
-        if key not in ("retired", "rows", "chart", "preset") and not key.endswith("_columns")
+        if key not in ("include_retired", "rows", "chart", "preset") and not key.endswith("_columns")
     }
 
 

@@ -6,10 +6,10 @@ from profet_core import Profile
 from profet_core.answers.advise import AdviseAnswer, answer_advise
 from profet_core.answers.context import Context
 from profet_core.answers.predict import answer_predict
-from profet_core.answers.questions import AdviseQuestion, PredictQuestion
 from profet_core.catalog import load_gpus
 from profet_core.prediction.models import Sample
 from profet_core.prediction.table import Prediction
+from profet_core.questions import AdviseQuestion, PredictQuestion, ask
 from profet_core.training.advise import Preset, Sort, preset_rows, sorted_rows
 from profet_core.training.plans import Plan
 
@@ -30,12 +30,12 @@ class Core:
 
     def predict(self, of: Sample | Profile, **fields) -> Prediction:
         """A sample with its own anchor and latency, unless others are given; a profile from a T4."""
-        return answer_predict(self.context, PredictQuestion.from_fields(**{**_of(of), **fields})).prediction
+        return answer_predict(self.context, ask(PredictQuestion, {**_of(of), **fields})).prediction
 
     def advise(self, of: Sample | Profile, **fields) -> AdviseAnswer:
         """The training of ImageNet that the page starts with, unless another is given."""
         values = {"images": 1_281_167, "epochs": 90, "include_retired": True, **_of(of), **fields}
-        return answer_advise(self.context, AdviseQuestion.from_fields(**values))
+        return answer_advise(self.context, ask(AdviseQuestion, values))
 
 
 def shown_rows(answer: AdviseAnswer, preset: str = "gpus", *, retired: bool = False, keep: str = "") -> list[Plan]:

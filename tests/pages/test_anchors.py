@@ -63,7 +63,7 @@ def test_a_profile_of_any_gpu_is_recognized_and_says_what_it_rests_on(open_app, 
     for name in step:
         assert step[name] == format_ms(expected[name].latency_ms)
         assert stated[name] == expected[name].basis.word in ("Scaled", "Estimated"), "not as from a profiled GPU"
-    assert expected["g4dn.xlarge"].basis == expected["g4dn.12xlarge"].basis == "carried-back"
+    assert expected["g4dn.xlarge"].basis == expected["g4dn.12xlarge"].basis == "mapped"
 
 
 def test_an_anchor_may_be_chosen_where_the_profile_tells_none(open_app, core, samples):

@@ -6,8 +6,8 @@ import pytest
 
 from profet_core.answers.by_layers import file_profile, named_profile
 from profet_core.answers.predict import predicted_question
-from profet_core.answers.questions import ProfileQuestion
 from profet_core.layers.reading import read_network
+from profet_core.questions import ProfileQuestion
 from profet_profiles.units import format_ms
 from tests.core.layers.test_logs import YOLO
 from tests.pages.conftest import column, everything, give, go, has_results, lines, link, type_in

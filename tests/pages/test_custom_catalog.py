@@ -58,7 +58,7 @@ def test_an_instance_is_added_with_its_gpu_s_memory_and_the_date_of_its_price(op
     (row,) = app.session_state[OWN]
     assert (row.name, row.gpu, row.gpu_count, row.gpu_memory_gib) == ("my.l40s", "L40S", 2, 48.0)
     assert (row.usd_per_hour, row.market, row.region, row.as_of) == (0.95, "spot", "eu-central-1", "2024-05-06")
-    assert row.own and row.status == "available"
+    assert row.custom and row.status == "available"
 
 
 @pytest.mark.parametrize(
@@ -378,7 +378,7 @@ def test_all_except_one_is_all_but_the_rows_of_that_one(open_app):
 def test_what_is_retired_only_shows_with_the_toggle(open_app, chart):
     app = filter_opened(open_app(gpu="K80", preset="all", chart=chart))
     assert not app.error and not app.exception and app.info
-    app.toggle(key="retired").set_value(True).run()
+    app.toggle(key="include_retired").set_value(True).run()
     assert not app.error and not app.exception and not app.info
     app.segmented_control(key="chart").set_value("table").run()
     assert "p2.xlarge" in column(app, "Time")

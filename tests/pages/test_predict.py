@@ -104,7 +104,7 @@ def test_sliders_move_every_number_and_snap_back_to_the_profile(open_app, core, 
     app.select_slider(key="slider:batch").set_value(128).run()
     app.select_slider(key="slider:pixels").set_value(160).run()
     assert_shows(app, core.advise(samples[FIRST], at_batch=128, at_pixels=160))
-    assert {"batch": "128", "pixels": "160"}.items() <= dict(app.query_params).items()
+    assert {"at_batch": "128", "at_pixels": "160"}.items() <= dict(app.query_params).items()
     app.select_slider(key="slider:batch").set_value(64).run()
     app.select_slider(key="slider:pixels").set_value(224).run()
     assert_shows(app, core.advise(samples[FIRST]))

@@ -125,7 +125,7 @@ def test_the_scaler(open_app, samples, port, capsys, axis, ends, at, typed):
 
 def settings(case: Case) -> dict[str, Any]:
     """The page's settings of a case."""
-    names = {"at_batch": "batch", "at_pixels": "pixels", "latency_ms": "latency"}
+    names = {"latency_ms": "latency"}
     found: dict[str, Any] = {}
     for name, value in case.fields.items():
         if name in ("price", "measured"):
@@ -136,11 +136,9 @@ def settings(case: Case) -> dict[str, Any]:
             found["loading"] = "overhead"
         elif name == "images_per_s_per_vcpu":
             # 120 is the default.
-            found |= {"loading": "vcpus"} | ({} if value == 120 else {"vcpu_rate": value})
+            found |= {"loading": "vcpus"} | ({} if value == 120 else {name: value})
         elif name == "certainty":
             found["certainty"] = round(100 * value)
-        elif name == "deadline_hours":
-            found["deadline_h"] = value
         elif name == "gpu_count":
             found["gpu_count"] = [str(value)]
         elif name == "second":
@@ -304,7 +302,7 @@ def test_a_measured_time_without_a_profile(open_app, models, catalog, port, caps
     options = ("--batch", "64", "--images", "1281167", "--measured", f"{gpu}={time}", "--format", "json")
     assert main(["estimate", "resnet50", *options]) == 0
     assert json.loads(capsys.readouterr().out) == document
-    answer = estimate(models, catalog, "resnet50", batch_size=64, images=1_281_167, measured=[f"{gpu}={time}"])
+    answer = estimate(models, catalog, "resnet50", batch=64, images=1_281_167, measured=[f"{gpu}={time}"])
     assert answer.warnings[0].code is code and [*answer.warnings] == document["warnings"]
     assert str(answer.warnings[0]) in [clean(text) for text in lines([*app.markdown, *app.warning])]
     rows = {row["instance"]: row for row in document["estimates"]}

@@ -23,7 +23,7 @@ MODEL = load_models().scaleout
 SAMPLE = "resnet50-128px-b64-g4dn"
 V100 = "Tesla V100-SXM2-16GB"
 #: A step of 100 ms at batch 64 on one V100, of a network with 25.6 million parameters.
-TYPED = {"one_gpu": "typed", "one_gpu_ms": "100", "one_gpu_on": V100, "network": "25.6M", "images": "50000"}
+TYPED = {"one_gpu": "typed", "step_ms": "100", "one_gpu_on": V100, "network": "25.6M", "images": "50000"}
 
 
 def printed(*arguments: object) -> dict:
@@ -79,7 +79,7 @@ def test_the_page_says_what_the_command_says(open_app, samples):
 @pytest.mark.parametrize("nodes", [1, 2])
 def test_a_measured_step_counts_for_its_gpu_and_machines_are_paid_together(open_app, catalog, nodes):
     offer = catalog["lambda/gpu_8x_v100_n"]
-    app = open_page(open_app, **TYPED, **({"gpus": "16"} if nodes == 2 else {}))
+    app = open_page(open_app, **TYPED, **({"total_gpus": "16"} if nodes == 2 else {}))
     assert not app.error and not app.exception
     row = by_instance(app)["gpu_8x_v100_n" if nodes == 1 else "2 × gpu_8x_v100_n"]
     links, gpus = load_interconnects().of(offer), nodes * offer.gpu_count
@@ -102,16 +102,16 @@ def test_a_measured_step_counts_for_its_gpu_and_machines_are_paid_together(open_
 def test_a_step_typed_for_one_gpu_is_not_used_for_another(open_app):
     app = open_page(open_app, **TYPED)
     app.selectbox(key="one_gpu_on").set_value("Tesla T4").run()
-    assert app.number_input(key="one_gpu_ms").value is None and "100 ms was for Tesla V100-SXM2-16GB." in lines(
+    assert app.number_input(key="step_ms").value is None and "100 ms was for Tesla V100-SXM2-16GB." in lines(
         app.caption
     )
-    app.button(key="aside:one_gpu_ms").click().run()
-    assert app.number_input(key="one_gpu_ms").value == 100 and not app.error
-    app.number_input(key="one_gpu_ms").set_value(300).run()
+    app.button(key="aside:step_ms").click().run()
+    assert app.number_input(key="step_ms").value == 100 and not app.error
+    app.number_input(key="step_ms").set_value(300).run()
     app.selectbox(key="one_gpu_on").set_value(V100).run()
-    assert app.number_input(key="one_gpu_ms").value is None
+    assert app.number_input(key="step_ms").value is None
     app.selectbox(key="one_gpu_on").set_value("Tesla T4").run()
-    assert app.number_input(key="one_gpu_ms").value == 300
+    assert app.number_input(key="step_ms").value == 300
 
 
 def test_a_global_batch_is_shared(open_app, samples):
@@ -172,14 +172,17 @@ def test_what_is_wrong_is_one_line(open_app, query):
 def test_a_link_brings_the_same_view_back(open_app):
     query = {
         **TYPED,
-        **{"one_gpu_batch": "32", "gradients": "fp16", "strategy": "tree", "gpus": "8", "out_shows": "cost"},
+        **{"one_gpu_batch": "32", "gradients": "fp16", "strategy": "tree", "total_gpus": "8", "out_shows": "cost"},
         **{"images": "1000", "provider": "gcp", "preset": "all", "exchanges": "True"},
     }
     app = open_app("scale_out", **query)
     assert not app.error and dict(app.query_params) == query
     assert len(drawn(app)) >= 4, "all exchanges of gradients"
     assert result_rows(open_app("scale_out", **query)) == result_rows(app)
-    bad = {"gpus": "65", "strategy": "carrier pigeon", "gradients": "fp8", "one_gpu_ms": "-3", "network": "x" * 61}
+    names = {"step_ms": "one_gpu_ms", "total_gpus": "gpus"}
+    old = open_app("scale_out", **{names.get(name, name): value for name, value in query.items()})
+    assert dict(old.query_params) == query, "a link of 1.1"
+    bad = {"total_gpus": "65", "strategy": "carrier pigeon", "gradients": "fp8", "step_ms": "-3", "network": "x" * 61}
     assert result_rows(open_app("scale_out", **bad)) == result_rows(open_app("scale_out"))
 
 

@@ -9,8 +9,8 @@ import pytest
 from profet_core import ScaleContext, scale
 from profet_core.answers.advise import answer_advise
 from profet_core.answers.context import Context
-from profet_core.answers.questions import AdviseQuestion
 from profet_core.catalog import load_gpus
+from profet_core.questions import AdviseQuestion, ask
 from profet_core.training.advise import Preset, preset_rows
 from profet_profiles.units import format_ms, format_usd
 from tests.pages.conftest import (
@@ -39,7 +39,7 @@ def advised(models, catalog, samples):
 
     def advise(preset="gpus", **fields):
         values = {"anchor": sample.anchor, "latency_ms": sample.latency_ms, "images": 1_281_167, "epochs": 90}
-        question = AdviseQuestion.from_fields(profile=sample.profile, include_retired=True, **{**values, **fields})
+        question = ask(AdviseQuestion, {"profile": sample.profile, "include_retired": True, **values, **fields})
         rows = preset_rows(answer_advise(context, question).rows, Preset(preset))
         return {row.label: row for row in rows if row.has_number}
 
@@ -84,11 +84,11 @@ def test_the_slider_is_that_of_predict_and_moves_every_number(open_app, advised,
     move(app, f"slider:{axis}", at)
     expected = advised(**{f"at_{axis}": at})
     assert column(app, "Step") == {label: format_ms(plan.latency_ms) for label, plan in expected.items()}
-    assert app.query_params[axis] == str(at)
+    assert app.query_params[f"at_{axis}"] == str(at)
     go(app, "predict")
     assert app.select_slider(key=f"slider:{axis}").value == at
     move(go(app, "sizes"), f"slider:{axis}", SIZE[axis])
-    assert axis not in dict(app.query_params), "the profiled size"
+    assert f"at_{axis}" not in dict(app.query_params), "the profiled size"
 
 
 @pytest.mark.parametrize(("shows", "title"), [("latency", "Step"), ("cost", "Cost"), ("time", "Training time")])

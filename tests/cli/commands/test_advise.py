@@ -59,7 +59,7 @@ def test_json_and_text_say_what_the_library_says(document, asked, expected, run)
     assert answer["within"]["sure"] == advice.within.sure.label
     assert answer["frontier"] == [plan.label for plan in advice.frontier]
     assert [one["hours_per_usd"] for one in answer["upgrades"]] == [one.hours_per_usd for one in advice.upgrades]
-    assert {one["reason"] for one in answer["left_out"]} == {"no price in this market"}
+    assert {one["reason"] for one in answer["excluded"]} == {"no price in this market"}
     assert answer["comparison"] is None
     workload = {"images": IMAGES, "batch_size": 64, "epochs": EPOCHS, "validation_images": 0, "runs": 1, "machines": 1}
     assert answer["workload"] == {**workload, "images_per_s_per_vcpu": None}
@@ -78,10 +78,10 @@ def test_json_and_text_say_what_the_library_says(document, asked, expected, run)
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["--deadline-hours", "-1"], "deadline in hours"),
-        (["--budget-usd", "0"], "budget in US dollars"),
-        (["--certainty", "90"], "not 90"),
-        (["--spot-discount", "60", "--market", "spot"], "not 60"),
+        (["--deadline-hours", "-1"], "--deadline-hours must be"),
+        (["--budget-usd", "0"], "--budget-usd must be"),
+        (["--certainty", "90"], "--certainty must be"),
+        (["--spot-discount", "60", "--market", "spot"], "--spot-discount must be"),
         (["--region", "mars"], "No offer has region mars"),
         (["--compare", "g4dn.xlarge"], "--compare takes two of"),
         (["--compare", "g4dn.xlarge,p2.xlarge"], "--compare names p2.xlarge, which is retired: add --include-retired."),
@@ -90,9 +90,9 @@ def test_json_and_text_say_what_the_library_says(document, asked, expected, run)
         (["--gpu", "V100", "--provider", "aws"], "p3.2xlarge: retired; "),
         (["--gpu", "V100", "--provider", "aws"], "; --include-retired includes retired instances."),
         (["--compare", "g4dn.xlarge,p4.xlarge"], "not 'p4.xlarge'"),
-        (["--market", "black"], "--market: invalid choice"),
+        (["--market", "black"], "Unknown market"),
         (["--network", "no net"], "Unknown network 'no net'"),
-        (["--parameters", "many"], '"many" is not a number'),
+        (["--parameters", "many"], "--parameters must be"),
         (["--parameters", "9e13"], "parameters must be from 1 to"),
         (["--network", "VGG16", "--parameters", "1M"], "not both"),
         # Of the slowest machine alone, which text would not show.
@@ -242,7 +242,7 @@ def test_what_does_not_fit_in_memory_is_said_and_comes_last(document, run, sampl
     assert {row["fits_in_memory"] for row in found["offers"] if "H100" in row["gpu"]} == {"fits"}
     assert left == sorted(left), "does not fit: last"
     out_of = document(*("advise", *asked[:3], "--at-batch", 512, "--images", 1000, "--whole-nodes"), "--gpu", "T4,H100")
-    named = {row["instance"]: row["reason"] for row in out_of["left_out"]}
+    named = {row["instance"]: row["reason"] for row in out_of["excluded"]}
     for row in found["offers"]:
         assert ("does not fit" in named.get(row["instance"], "")) == (row["fits_in_memory"] == "does not fit")
     # The curve is on the anchor's own GPU, 8 GiB; a smaller part of a batch is a smaller step.
@@ -327,8 +327,8 @@ def test_the_network_between_machines_is_given_the_offer_s_own_or_unknown(docume
     own = document(*asked, "--gpus", 4, "--gpus-per-node", 4, "--link", "pcie-3")["interconnect"]
     assert (own["gpus"], own["link"], own["link_gb_per_s"]) == (4, "pcie", 15.75)
     assert "--instance" in refused(*asked, "--instance", "p3.16xlarge", "--link", "pcie-3")
-    assert "Gb/s" in refused(*asked, "--network-gbit-per-s", 0)
-    assert "GPUs per machine" in refused(*asked, "--gpus-per-node", 0)
+    assert "--network-gbit-per-s must be" in refused(*asked, "--network-gbit-per-s", 0)
+    assert "--gpus-per-node must be" in refused(*asked, "--gpus-per-node", 0)
 
 
 def test_what_nobody_measured_of_late_says_so_beside_a_shorter_step(document, run):
@@ -358,8 +358,8 @@ def test_one_process_needs_the_weight_tensors_and_stays_within_a_node(document, 
     [
         ((*MEASURED, "--gpus", "128"), "at most 64, not 128"),
         ((*MEASURED, "--gpus", "12", "--instance", "p3.16xlarge"), "don't fill whole machines"),
-        ((*MEASURED, "--gpus", "some"), "--gpus: 'some'"),
-        ((*MEASURED, "--strategy", "gossip"), "--strategy: invalid choice"),
+        ((*MEASURED, "--gpus", "some"), "--gpus must be"),
+        ((*MEASURED, "--strategy", "gossip"), "--strategy must be one of"),
         ((*MEASURED, "--global-batch", "128", "--gpus", "8"), "batch 64 per GPU, not 16"),
         ((*MEASURED, "--instance", "p4d.24xlarge"), "measured on Tesla V100-SXM2-16GB"),
         ((*MEASURED, "--parameters", "25.6e6"), "not both"),

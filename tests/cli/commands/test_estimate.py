@@ -130,7 +130,7 @@ def test_a_keras_file_is_answered_in_a_process_without_tensorflow(tmp_path, repo
         (("ResNet50", "--batch", 8, "--training-code", "magic"), "magic"),
         (("sequencer2d_s", "--batch", 8), "the models know only CNNs and vision transformers"),
         (("vit_b_16", "--batch", 8, "--pixels", 250), "use 240 or 256 pixels"),
-        (("ResNet50", "--batch", 8, "--anchor", "g3s.xlarge"), "need a profile"),
+        (("ResNet50", "--batch", 8, "--anchor", "g3s.xlarge"), "--anchor needs"),
         (("ResNet50", "--batch", 8, "--validation-images", 5), "needs --images"),
     ],
 )
@@ -168,13 +168,13 @@ def test_scale_takes_a_method_and_what_else_is_known(document, samples, axis):
     ("arguments", "says"),
     [
         ({"--instance": "g9"}, "No scaler for 'g9'"),
-        ({"--axis": "depth"}, "invalid choice: 'depth'"),
-        ({"--other-size": "0"}, "at least 1, not 0"),
+        ({"--axis": "depth"}, "--axis must be one of"),
+        ({"--other-size": "0"}, "--other-size must be"),
         ({"--largest": "nowhere.json"}, "nowhere.json can't be read"),
         ({"--min-ms": "100"}, "must be above the latency at batch 16"),
-        ({"--max-ms": "inf"}, "above 0, not inf"),
+        ({"--max-ms": "inf"}, "--max-ms must be"),
         ({"--at": "257"}, "between 16 and 256, not 257"),
-        ({"--at": "9" * 5000}, "--at: invalid int value"),
+        ({"--at": "9" * 5000}, "--at must be"),
     ],
 )
 def test_scale_refuses_in_one_line(refused, arguments, says):

@@ -38,7 +38,7 @@ def test_inspect_tells_format_totals_and_what_was_ignored_or_unknown(document, r
         "refusal": "",
         "warnings": [],
         "ignored": ["1 entries that are not operations: 'note'"],
-        "unknown_operations": {"names": [unknown], "share": 0.25, "mapped": {}, "left_out": [unknown]},
+        "unknown_operations": {"names": [unknown], "share": 0.25, "mapped": {}, "unused": [unknown]},
         "kinds": {"Device_Conv2DBackpropInput": "convolution input gradient", unknown: None, "Host_IDLE": "idle"},
         "classes": {"Device_Conv2DBackpropInput": "convolution input gradient", unknown: None, "Host_IDLE": None},
     }

@@ -13,7 +13,7 @@ from profet_core.catalog.instance import old_price_note
 from profet_core.errors import Code, Note
 from tests.cli.cases import unexpected, written
 
-NO_LATENCY = "The anchor's latency must be a number above 0"
+NO_LATENCY = "--latency-ms must be a number above 0"
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_the_json_says_what_the_library_says(document, sample, command, models, 
     assert len(rows) == len(load_catalog())
     assert (answer["anchor"], answer["anchor_latency_ms"]) == (sample.anchor, sample.latency_ms)
     assert unexpected(answer["warnings"]) == []
-    assert answer["unknown_operations"] == {"names": [], "share": 0.0, "mapped": {}, "left_out": []}
+    assert answer["unknown_operations"] == {"names": [], "share": 0.0, "mapped": {}, "unused": []}
     bases = [basis for basis, _ in groupby(row["basis"] for row in rows)]
     assert bases == ["given", "measured", "transferred"]
     expected = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)
@@ -133,14 +133,14 @@ def test_the_text_shows_the_cheapest_offer_of_each_gpu_or_all_that_are_filtered(
     ("arguments", "says"),
     [
         (["--anchor", "g9.xlarge"], "Unknown anchor 'g9.xlarge'"),
-        (["--anchor", "a\nb"], "Unknown anchor 'a\\nb'"),
+        (["--anchor", "a\nb"], "--anchor must be"),
         (["--targets", "p9"], "Unknown target 'p9'"),
         (["--targets", ","], "at least one target"),
         (["--method", "best"], "Unknown method 'best'"),
         (["--latency-ms=nan"], NO_LATENCY),
         (["--latency-ms", "-1"], NO_LATENCY),
-        (["--latency-ms", "1e308", "--trust-latency"], "can't be 1e+308"),
-        (["--latency-ms", "fast"], "--latency-ms: invalid float value"),
+        (["--latency-ms", "1e308", "--trust-latency"], NO_LATENCY),
+        (["--latency-ms", "fast"], NO_LATENCY),
         (["--latency-ms", "9e9"], "--trust-latency"),
         (["--models", "/nowhere"], "no models in nowhere"),
         (["--format", "xml"], "--format: invalid choice"),
@@ -167,9 +167,7 @@ def test_without_an_anchor_it_is_the_gpu_that_the_profile_names(document, refuse
     answer = document("predict", path)
     assert answer["anchor"] == "A100-SXM4-80GB" and answer == document("predict", path, "--anchor", "A100-SXM4-80GB")
     rows = {row["instance"]: row for row in answer["predictions"]}
-    assert {rows[name]["basis"] for name in ("g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge")} == {
-        "carried-back"
-    }
+    assert {rows[name]["basis"] for name in ("g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge")} == {"mapped"}
     assert set(answer["memory"]) == set(rows) and "A100-SXM4-80GB" not in rows
     assert "give it with --anchor" in refused("predict", recorded(sample, tmp_path, None))
 
@@ -267,12 +265,12 @@ def test_the_text_marks_retired_instances_and_what_each_rests_on(document, run, 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--images", "many"], "--images: invalid int value"),
-        (["--images", "1" + "0" * 400], "at most 1e+15"),
+        (["--images", "many"], "--images must be"),
+        (["--images", "1" + "0" * 400], "--images must be"),
         (["--images", "9", "--profiled-batch", "17"], "not 17"),
-        (["--images", "9", "--price", "p2.xlarge"], "'p2.xlarge' is not INSTANCE=NUMBER"),
-        (["--images", "9", "--price", "p2.xlarge=cheap"], "INSTANCE=NUMBER"),
-        (["--images", "9", "--price", "p2.xlarge=nan"], "p2.xlarge must be a number above 0, not nan"),
+        (["--images", "9", "--price", "p2.xlarge"], "--price must be"),
+        (["--images", "9", "--price", "p2.xlarge=cheap"], "--price must be"),
+        (["--images", "9", "--price", "p2.xlarge=nan"], "--price must be"),
         (["--images", "9", "--price", "p9=1"], "Unknown instance 'p9'"),
         (["--images", "9", "--at-batch", "1025"], "not 1025"),
         (["--images", "9", "--profiled-pixels", "31"], "not 31: remove --profiled-pixels"),

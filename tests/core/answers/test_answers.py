@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 import profet_core
 from profet_core import (
@@ -27,14 +28,14 @@ from profet_core import (
 from profet_core.answers.advise import answer_advise, answer_cost
 from profet_core.answers.context import Context, question_anchor
 from profet_core.answers.predict import answer_predict
-from profet_core.answers.questions import AdviseQuestion, PredictQuestion, TrainingQuestion
-from profet_core.answers.scaleout import ScaleoutQuestion, answer_scaleout
-from profet_core.answers.sizes import ScaleQuestion, answer_scale, answer_sizes, at_largest_batch
+from profet_core.answers.scaleout import answer_scaleout
+from profet_core.answers.sizes import answer_scale, answer_sizes, at_largest_batch
 from profet_core.catalog import load_gpus
 from profet_core.catalog.custom_gpus import custom_gpu_from, custom_gpus_text
 from profet_core.catalog.custom_instances import parse_custom_instances
 from profet_core.errors import Code, NoPredictionError, Note
 from profet_core.latency import Basis
+from profet_core.questions import AdviseQuestion, PredictQuestion, ScaleoutQuestion, ScaleQuestion, TrainingQuestion
 from profet_core.training.advise import Preset, preset_rows
 from profet_core.training.memory import fit_answer, recorded_step
 from profet_profiles import VERSION
@@ -143,7 +144,7 @@ def test_other_sizes_grow_by_the_instance_that_the_profile_was_mapped_to(context
 def test_two_profiles_of_a_gpu_that_nobody_rents_out_agree(context, samples):
     small, large = (samples[name].profile for name in ("resnet50-128px-b16-g4dn", "resnet50-128px-b256-g4dn"))
     small, large = (replace(one, meta=replace(one.meta, gpu=RTX)) for one in (small, large))
-    question = TrainingQuestion.from_fields(profile=small, second=large, at_batch=64, **TRAINING)
+    question = TrainingQuestion(profile=small, second=large, at_batch=64, **TRAINING)
     steps = answer_cost(context, question).training
     alone = answer_cost(context, TrainingQuestion(profile=small, at_batch=64, **TRAINING)).training
     assert steps.scaled and steps.latencies_ms.keys() == alone.latencies_ms.keys()
@@ -185,9 +186,9 @@ def original(rows):
 @pytest.mark.parametrize("whole_nodes", [False, True])
 @pytest.mark.parametrize(("axis", "field", "size"), [("batch", "at_batch", 32), ("pixels", "at_pixels", 224)])
 def test_each_size_is_as_advice_says(context, question, axis, field, size, whole_nodes):
-    question = replace(question, whole_nodes=whole_nodes, gpu=("T4", "V100"))
+    question = structs.replace(question, whole_nodes=whole_nodes, gpu=("T4", "V100"))
     found = answer_sizes(context, answer_advise(context, question), axis, [32, 64, 128, 224])
-    advice = answer_advise(context, replace(question, **{field: size}))
+    advice = answer_advise(context, structs.replace(question, **{field: size}))
     plans = {row.label: row for row in advice.rows if row.has_number}
     compared = 0
     for curve in found.curves:
@@ -205,7 +206,7 @@ def test_rows_are_the_advice_s_or_at_the_largest_batch(context, question):
     at = answer_sizes(context, answer_advise(context, question), "batch", [64], choose=original)
     assert len(at.rows) == 4
     assert {*at.rows} == {*original(at.advice.rows)}
-    large = replace(question, at_pixels=256)
+    large = structs.replace(question, at_pixels=256)
     advice = answer_advise(context, large)
     largest = at_largest_batch(context, advice, original(advice.rows))
     assert len(largest) == 4
@@ -216,11 +217,11 @@ def test_rows_are_the_advice_s_or_at_the_largest_batch(context, question):
 
 def test_what_is_not_known_is_required_by_the_arguments_name(context, question, models, catalog, sample):
     bare = replace(question.profile, meta=replace(question.profile.meta, batch_size=None, pixels=None))
-    asked = replace(question, profile=bare, images=None)
+    asked = structs.replace(question, profile=bare, images=None)
     with pytest.raises(InputError, match="batch size"):
         answer_sizes(context, answer_advise(context, asked), "batch", [64])
     with pytest.raises(InputError, match="profiled_pixels"):
-        answer_sizes(context, answer_advise(context, replace(asked, profiled_batch=64)), "pixels", [64])
+        answer_sizes(context, answer_advise(context, structs.replace(asked, profiled_batch=64)), "pixels", [64])
     nowhere = replace(sample.profile, meta=replace(sample.profile.meta, gpu=None))
     with pytest.raises(InputError, match="give it with anchor"):
         advise(models, catalog, nowhere, images=50_000)
@@ -231,12 +232,12 @@ def test_the_scaler(context, models):
     scaled, curve_ms = answer_scale(context, asked, [16, 128, 256])
     assert scaled == scale(models, "p3.2xlarge", "batch", 10, 100, 128)
     assert curve_ms == [10.0, scaled.latency_ms, 100.0]
-    documented, _ = answer_scale(context, replace(asked, method="profet"))
+    documented, _ = answer_scale(context, structs.replace(asked, method="profet"))
     assert documented == scale(models, "p3.2xlarge", "batch", 10, 100, 128, method="profet")
-    shared, _ = answer_scale(context, replace(asked, instance="L4"))
+    shared, _ = answer_scale(context, structs.replace(asked, instance="L4"))
     assert (shared.instance, shared.latency_ms) == ("L4", scale(models, None, "batch", 10, 100, 128).latency_ms)
     with pytest.raises(InputError, match="p9"):
-        answer_scale(context, replace(asked, instance="p9"))
+        answer_scale(context, structs.replace(asked, instance="p9"))
 
 
 GPUS = load_gpus()
@@ -330,7 +331,7 @@ def test_one_name_stands_for_a_list_of_one_and_every_answer_is_a_flat_table(mode
     tables = [
         found.to_frame(),
         advise(models, catalog, sample.profile, ANCHOR, images=50_000, profiled_batch=16).to_frame(),
-        estimate(models, catalog, "ResNet50", batch_size=64).to_frame(),
+        estimate(models, catalog, "ResNet50", batch=64).to_frame(),
         scaleout(models, catalog, step_ms=180.0, batch=64, gpu="V100", network="ResNet50").to_frame(),
     ]
     assert all(set(table.columns) >= INTERVAL for table in tables)
@@ -351,9 +352,8 @@ def test_custom_gpus_are_in_the_catalog_and_predicted(models, sample, tmp_path, 
 
 def test_the_images_of_a_training_count_on_several_gpus(models, catalog, sample):
     given = {"anchor": ANCHOR, "latency_ms": sample.latency_ms, "profiled_batch": 16, "images": 50_000}
-    training = TrainingQuestion(profile=sample.profile, **given)
-    asked = ScaleoutQuestion(training=training, network="VGG16")
+    asked = ScaleoutQuestion(profile=sample.profile, network="VGG16", **given)
     answer = answer_scaleout(Context(models, catalog, load_gpus()), asked)
-    assert answer.question.epoch_images == 50_000
+    assert answer.curve[0].epoch_s == pytest.approx(sample.latency_ms / 1e3 * 50_000 / 16)
     other = scaleout(models, catalog, sample.profile, network="VGG16", **given)
     assert other.to_frame().equals(answer.to_frame())

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from profet_core import InputError, NoPredictionError
 from profet_core.answers.advise import answer_advise, answer_cost
 from profet_core.answers.by_layers import file_profile, named_profile, unknown_profile
 from profet_core.answers.context import Context
 from profet_core.answers.predict import answer_compare
-from profet_core.answers.questions import AdviseQuestion, MeasuredSteps, ProfileQuestion
 from profet_core.answers.scaleout import ScaleoutQuestion, scaleout_plans
 from profet_core.answers.sizes import answer_sizes
 from profet_core.catalog import load_gpus
@@ -19,6 +17,7 @@ from profet_core.latency import Basis
 from profet_core.layers.estimate import NetworkStep, estimate
 from profet_core.layers.networks import counts_of
 from profet_core.layers.reading import read_network
+from profet_core.questions import AdviseQuestion, ProfileQuestion
 from profet_core.training.memory import Verdict
 
 
@@ -43,8 +42,8 @@ def test_advice_has_the_estimate_s_steps_at_any_size(context):
         found = steps(answer)
         assert len(found) > 90 and found == {name: stated[name].latency_ms for name in found}
         assert {plan.basis for plan in answer.advice.plans} == {Basis.MEASURED, Basis.TRANSFERRED}
-    costs = answer_cost(context, QUESTION).rows
-    assert costs[0].plan.total_s == pytest.approx(2 * 782 * costs[0].plan.latency_ms / 1e3)
+    cost = answer_cost(context, QUESTION).table[0]
+    assert cost.total_s == pytest.approx(2 * 782 * cost.latency_ms / 1e3)
 
 
 def test_a_measured_step_is_kept_and_scales_every_other_gpu_and_size(context):
@@ -60,7 +59,7 @@ def test_a_measured_step_is_kept_and_scales_every_other_gpu_and_size(context):
     ratio = 500.0 / steps(alone)["g4dn.xlarge"]
     assert ratio > 1.05 and all(1.0 < each < ratio for each in ratios) and ratios[0] > ratios[1]
     # A second GPU is kept too.
-    both = replace(MEASURED, measured=MeasuredSteps(latencies_ms={"p3.2xlarge": 170.0}))
+    both = replace(MEASURED, measured={"p3.2xlarge": 170.0})
     assert steps(answer_advise(context, both))["p3.2xlarge"] == 170.0
 
 
@@ -74,9 +73,9 @@ def test_curves_agree_with_advice_at_each_size_and_many_gpus_follow(context):
             there = steps(answer_advise(context, replace(MEASURED, **{at: size})))
             for name in ("g4dn.xlarge", "p3.2xlarge"):
                 assert each[name].points[place].latency_ms == there[name]
-    plans = scaleout_plans(context, ScaleoutQuestion(training=MEASURED)).plans
+    plans = scaleout_plans(context, ScaleoutQuestion(), MEASURED).plans
     assert {plan.plan.basis for plan in plans} == {Basis.SCALED_OUT, Basis.SCALED}
-    assert scaleout_plans(context, ScaleoutQuestion(training=QUESTION)).on(plans[0].label).network.count == 25_557_032
+    assert scaleout_plans(context, ScaleoutQuestion(), QUESTION).on(plans[0].label).network.count == 25_557_032
 
 
 def test_a_file_has_one_image_size_and_an_unknown_name_no_answer(context):

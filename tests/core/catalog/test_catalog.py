@@ -118,7 +118,7 @@ def test_shipped_prices_are_dated_and_sourced_of_every_cloud_and_retired_instanc
     for offer in load_shipped().all_offers:
         assert "2021" <= date.fromisoformat(offer.as_of).isoformat() <= date.today().isoformat(), offer.offer_key
         assert len(offer.source) > 5 and len(offer.machine_source) > 5, offer.offer_key
-        assert offer.market in MARKETS and offer.os == "linux" and not offer.own
+        assert offer.market in MARKETS and offer.os == "linux" and not offer.custom
         assert re.fullmatch(r"[\w-]+( [\w-]+)*(, [\w-]+)*", offer.region), offer.offer_key
     retired = [entry for entry in load_shipped().values() if entry.status == "retired"]
     assert {entry.name.rpartition("/")[2].partition(".")[0] for entry in retired} == {

@@ -94,7 +94,7 @@ def test_custom_rows_are_laid_over_the_shipped_ones_and_may_name_provider_and_ho
     catalog, shipped = load_catalog(), load_shipped()
     assert list(catalog) == [*shipped, "my.l4"]
     cheaper = catalog["g4dn.xlarge"]
-    assert (cheaper.usd_per_hour, cheaper.own, cheaper.source) == (0.4, True, "our contract")
+    assert (cheaper.usd_per_hour, cheaper.custom, cheaper.source) == (0.4, True, "our contract")
     assert (cheaper.gpu, cheaper.vcpus, cheaper.gpu_memory_gib) == ("Tesla T4", 4, 16)
     on_demand = [offer for offer in catalog.offers("g4dn.xlarge") if offer.market == "on-demand"]
     assert on_demand == [cheaper], "it replaces the shipped price"
@@ -102,7 +102,7 @@ def test_custom_rows_are_laid_over_the_shipped_ones_and_may_name_provider_and_ho
     mine = catalog["my.l4"]
     assert (mine.gpu, mine.gpu_count, mine.gpu_memory_gib, mine.vcpus, mine.status) == ("L4", 1, 24, None, "available")
     assert (mine.provider, mine.host) == ("own", "")
-    assert not catalog["g5.xlarge"].own
+    assert not catalog["g5.xlarge"].custom
     own(f"{HEADER},provider,host", f"{CHEAPER},,", f"{MINE},hetzner,genoa")
     catalog = load_catalog()
     assert (catalog["my.l4"].provider, catalog["my.l4"].host) == ("hetzner", "genoa")
@@ -115,7 +115,7 @@ def test_custom_rows_are_laid_over_the_shipped_ones_and_may_name_provider_and_ho
 def test_custom_prices_of_other_markets_stand_beside_the_shipped_and_their_status_counts(own):
     own(HEADER, CHEAPER.replace("on-demand", "spot"))
     offers = load_catalog().offers("g4dn.xlarge")
-    assert [(o.market, o.usd_per_hour, o.own) for o in offers] == [("on-demand", 0.526, False), ("spot", 0.4, True)]
+    assert [(o.market, o.usd_per_hour, o.custom) for o in offers] == [("on-demand", 0.526, False), ("spot", 0.4, True)]
     own(HEADER, CHEAPER.replace("us-east-1", "eu-west-1"))
     catalog = load_catalog()
     assert catalog["g4dn.xlarge"].region == "eu-west-1"

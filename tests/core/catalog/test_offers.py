@@ -112,7 +112,7 @@ def test_what_is_requested_is_kept(asked, found):
 
 
 def test_a_market_keeps_its_offers_and_custom_hardware_counts_in_each():
-    box = replace(SHIPPED["g4dn.xlarge"], name="my.box", market="own", region="home", provider="own", own=True)
+    box = replace(SHIPPED["g4dn.xlarge"], name="my.box", market="own", region="home", provider="own", custom=True)
     every = [*SHIPPED.all_offers, box]
     spot = filtered_offers(every, OfferFilter(market="spot", region="us-east-1"))
     assert {offer.market for offer in spot} == {"spot", "own"}

@@ -11,11 +11,11 @@ import pytest
 from profet_core import InputError, Profile, ProfileMeta, predict
 from profet_core.answers.context import Context
 from profet_core.answers.predict import placements, predicted_training
-from profet_core.answers.questions import AdviseQuestion
 from profet_core.errors import Code
 from profet_core.latency import Basis
 from profet_core.prediction.predict import share_transferred
 from profet_core.prediction.targets import anchor_gpu, anchor_names, find_anchor, recorded_on, unknown_gpu
+from profet_core.questions import AdviseQuestion, ask
 from tests.codes import codes
 
 #: What drivers call GPUs otherwise than NVIDIA and their name -> full names of the specs.
@@ -186,7 +186,7 @@ def correct(models, catalog, samples):
     def predicted(measured_ms=MappingProxyType({}), name="resnet50-128px-b64-g4dn", meta=None):
         sample = samples[name]
         profile = sample.profile if meta is None else replace(sample.profile, meta=meta)
-        return predict(models, catalog, profile, sample.anchor, latency_ms=sample.latency_ms, measured_ms=measured_ms)
+        return predict(models, catalog, profile, sample.anchor, latency_ms=sample.latency_ms, measured=measured_ms)
 
     return predicted
 
@@ -228,7 +228,7 @@ def test_a_measured_latency_corrects_other_sizes_on_every_host_of_its_gpu(
         sample = samples["resnet50-128px-b64-g4dn"]
         asked = {"profile": sample.profile, "anchor": sample.anchor, "latency_ms": sample.latency_ms, "images": None}
         context = Context(models, catalog, models.transfer.gpus)
-        answer = predicted_training(context, AdviseQuestion.from_fields(**asked, **more))
+        answer = predicted_training(context, ask(AdviseQuestion, {**asked, **more}))
         return {row.instance: row for row in answer.step_times}
 
     measured = {"measured": {there: measured_ms}}
@@ -247,7 +247,7 @@ def test_a_latency_measured_at_the_second_profile_s_size_is_the_answer_there(mod
     context = Context(models, catalog, models.transfer.gpus)
 
     def step(at_batch, name=A100, **more):
-        answer = predicted_training(context, AdviseQuestion.from_fields(**asked, at_batch=at_batch, **more))
+        answer = predicted_training(context, ask(AdviseQuestion, {**asked, "at_batch": at_batch, **more}))
         return next(row for row in answer.step_times if row.instance == name)
 
     at_second = {"measured": {A100: 120.0}, "measured_trace": second.profile}

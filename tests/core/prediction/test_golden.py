@@ -16,8 +16,8 @@ import pytest
 from profet_core import predict
 from profet_core.answers.context import Context
 from profet_core.answers.predict import predicted_training
-from profet_core.answers.questions import AdviseQuestion
 from profet_core.catalog.gpus import PRECISIONS
+from profet_core.questions import AdviseQuestion, ask
 
 # float32 members on another CPU differ by some units in the seventh digit.
 TOLERANCE = 1e-4
@@ -103,7 +103,7 @@ def steps_now(models, catalog, samples) -> dict[str, dict[str, list]]:
     """Question -> one instance of each basis and GPU -> milliseconds, both ends of the interval, and basis."""
     context, found = Context(models, catalog, models.transfer.gpus), {}
     for name, asked in questions(samples):
-        steps = predicted_training(context, AdviseQuestion.from_fields(images=None, **asked)).step_times
+        steps = predicted_training(context, ask(AdviseQuestion, {"images": None, **asked})).step_times
         known = [row for row in steps if row.latency_ms is not None]
         rows = {(row.basis, row.offer.gpu, row.offer.host): row for row in reversed(known)}
         found[name] = {

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from profet_core import (
     Catalog,
@@ -24,7 +25,6 @@ from profet_core import (
 )
 from profet_core.answers.context import Context
 from profet_core.answers.predict import answer_compare
-from profet_core.answers.questions import ProfileQuestion
 from profet_core.catalog.gpus import load_gpus
 from profet_core.ensemble.operations import NO_UNKNOWN_OPERATIONS
 from profet_core.errors import Code, Note
@@ -32,6 +32,7 @@ from profet_core.layers.by_name import step_by_counts
 from profet_core.prediction.members import Estimates, combine
 from profet_core.prediction.predict import predict
 from profet_core.prediction.table import StepTable, Target
+from profet_core.questions import ProfileQuestion
 from profet_core.transfer.targets import host_named
 from profet_profiles.record import NO_DEVICE
 from tests.codes import codes
@@ -248,8 +249,8 @@ def recorded(samples):
 
 @pytest.mark.parametrize("method", ["default", "profet"])
 def test_each_is_predicted_as_alone(models, catalog, recorded, method):
-    asked = [replace(one, method=method) for one in recorded]
-    mixed = [one if place % 3 else replace(one, latency_ms=None) for place, one in enumerate(asked)]
+    asked = [structs.replace(one, method=method) for one in recorded]
+    mixed = [one if place % 3 else structs.replace(one, latency_ms=None) for place, one in enumerate(asked)]
     found = answer_compare(context(models, catalog), mixed)
     assert len({one.anchor for one in mixed}) > 1
     for one, each in zip(mixed, found, strict=True):
@@ -263,28 +264,28 @@ def test_each_is_predicted_as_alone(models, catalog, recorded, method):
 
 
 def test_of_several_profiles_each_is_refused_doubted_or_counted_alone(models, catalog, recorded):
-    nothing = replace(recorded[0], profile=Profile({"Host_Conv2D": 5000.0}))
+    nothing = structs.replace(recorded[0], profile=Profile({"Host_Conv2D": 5000.0}))
     refused, waits, other = answer_compare(
-        context(models, catalog), [nothing, replace(recorded[0], anchor=None), recorded[0]]
+        context(models, catalog), [nothing, structs.replace(recorded[0], anchor=None), recorded[0]]
     )
     assert (refused.prediction, refused.refusal) == (None, NO_DEVICE)
     assert (waits.prediction, waits.refusal) == (None, ""), "its anchor is not known"
     assert other.prediction is not None
     one = recorded[0]
-    (each,) = answer_compare(context(models, catalog), [replace(one, latency_ms=1e6 * one.latency_ms)])
+    (each,) = answer_compare(context(models, catalog), [structs.replace(one, latency_ms=1e6 * one.latency_ms)])
     assert "The prediction doesn't use it" in each.doubt
     assert each.prediction.anchor_latency_ms is None
     alone = predict(models, catalog, one.profile, one.anchor, by_counts=step_by_counts)
     assert each.prediction.latencies_ms == alone.latencies_ms
     one = recorded[0]
     three = Profile({name: 3 * us for name, us in one.profile.operations.items()}, steps_basis="assumed")
-    (each,) = answer_compare(context(models, catalog), [replace(one, profile=three)])
+    (each,) = answer_compare(context(models, catalog), [structs.replace(one, profile=three)])
     assert (each.profile.steps, each.profile.steps_basis) == (3, "inferred")
     assert each.prediction.steps == 3
     assert answer_compare(context(models, catalog), []) == []
     for latency_ms in (None, 10.0):
         with pytest.raises(InputError, match="Unknown anchor 'p9'"):
-            answer_compare(context(models, catalog), [replace(recorded[0], anchor="p9", latency_ms=latency_ms)])
+            answer_compare(context(models, catalog), [structs.replace(recorded[0], anchor="p9", latency_ms=latency_ms)])
 
 
 def test_members_are_joined():

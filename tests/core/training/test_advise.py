@@ -306,7 +306,7 @@ LISTED = {
     "fast": ("H100-SXM5-80GB", 50.0, 2.0, {}),
     "as fast": ("H100-SXM5-80GB", 50.0, 3.0, {}),
     "dearest": ("A40", 390.0, 9.0, {}),
-    "own": ("Tesla T4", 400.0, 0.9, {"own": True}),
+    "own": ("Tesla T4", 400.0, 0.9, {"custom": True}),
     "node": ("H100-SXM5-80GB", 50.0, 99.0, {"gpu_count": 8}),
 }
 
@@ -345,7 +345,7 @@ def test_nodes_are_left_out_where_fewer_gpus_can_be_rented(catalog):
     assert left(eight, one, two) == ["one"]
     other = {"name": "other form", "gpu_count": 8, "gpu": "A100-SXM4-80GB"}
     assert left(eight, two, {**two, "name": "another two"}, other) == ["two", "another two", "other form"]
-    own = ({"own": True}, {"provider": "own"}, {"market": "own price"})
+    own = ({"custom": True}, {"provider": "own"}, {"market": "own price"})
     assert len(left(one, eight, *({**eight, **which} for which in own))) == 4, "one's own stay"
 
 

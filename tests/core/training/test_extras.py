@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from profet_core.answers.questions import OtherCosts
+from profet_core import Profile
 from profet_core.errors import InputError
+from profet_core.questions import AdviseQuestion, ask
 from profet_core.training.cost import Extras, Interruptions, interruptions_per_h
 from profet_core.training.words import breakdown_line
 from tests.made.step_times import HOUR_AT_100_MS, offer, planned, row
@@ -83,8 +84,9 @@ def test_the_breakdown_by_hand():
     plan = planned(row("one", 100), offer("one", 2), workload=replace(HOUR_AT_100_MS, extras=extras))
     # An hour of training and a tenth of start-up at $2/h; 1.1 of the month's 730 hours at $14.60.
     found = plan.breakdown
-    assert (found.training_usd, found.start_up_usd, found.storage_usd) == pytest.approx((2, 0.2, 0.022))
-    assert (found.total_usd, found.total_s, found.interruptions_usd) == pytest.approx((2.222, 3960, 0))
+    expected = {"training": 2, "interruptions": 0, "start_up": 0.2, "storage": 0.022}
+    assert found.parts_usd == pytest.approx(expected)
+    assert (found.total_usd, found.total_s) == pytest.approx((2.222, 3960))
     # The bars leave it out.
     assert (plan.total_s, plan.total_usd) == pytest.approx((3600, 2))
     assert breakdown_line(plan) == "training $2.00 + start-up $0.200 + storage $0.0220 = $2.22 in 66.0 min"
@@ -101,13 +103,14 @@ def test_only_spot_machines_are_interrupted():
     )
     assert on_demand.lost is None and on_demand.breakdown.total_usd == on_demand.total_usd
     lost_s = extras.interruptions.lost(3600).seconds
-    assert spot.breakdown.interruptions_usd == pytest.approx(2 * lost_s / 3600)
+    assert spot.breakdown.parts_usd["interruptions"] == pytest.approx(2 * lost_s / 3600)
     assert spot.breakdown.total_s == pytest.approx(3600 + lost_s)
 
 
 @pytest.mark.parametrize("given", [(0, None, None), (None, 5, None), (None, None, 0.1), (None, -1, 0.1), (None, 1, 0)])
 def test_what_makes_no_costs_is_refused(given):
     start_up_minutes, dataset_gib, usd = given
-    costs = OtherCosts(start_up_minutes=start_up_minutes, dataset_gib=dataset_gib, storage_usd_per_gib_month=usd)
-    with pytest.raises(InputError):
-        costs.checked()
+    costs = {"start_up_minutes": start_up_minutes, "dataset_gib": dataset_gib, "storage_usd_per_gib_month": usd}
+    with pytest.raises(InputError) as refused:
+        ask(AdviseQuestion, {"profile": Profile({"Device_Conv2D": 1.0}), "images": 5000, **costs})
+    assert set(refused.value.fields) <= costs.keys()

@@ -8,13 +8,14 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from profet_core import InputError, Profile, ProfileMeta
 from profet_core.answers.context import Context
 from profet_core.answers.predict import answer_predict
-from profet_core.answers.questions import PredictQuestion
 from profet_core.catalog import load_gpus
 from profet_core.ensemble.operations import state_copies, traffic_factor
+from profet_core.questions import PredictQuestion
 from profet_core.training.memory import (
     DeviceTimes,
     FitAnswer,
@@ -335,8 +336,8 @@ def test_activations_halve_in_amp(models, catalog, samples, said, asked, growth)
         trust_latency=True,
     )
     context = Context(models, catalog, load_gpus())
-    recorded = answer_predict(context, replace(question, precision=said or "fp32"))
-    found = answer_predict(context, replace(question, precision=asked))
+    recorded = answer_predict(context, structs.replace(question, precision=said or "fp32"))
+    found = answer_predict(context, structs.replace(question, precision=asked))
     before, after = (answer.fits["g3s.xlarge"].largest_batch for answer in (recorded, found))
     assert after == pytest.approx(before / growth, rel=0.05)
 

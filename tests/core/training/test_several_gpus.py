@@ -10,22 +10,21 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from profet_core import InputError
 from profet_core.answers.advise import answer_advise
 from profet_core.answers.context import Context
-from profet_core.answers.questions import AdviseQuestion
 from profet_core.answers.scaleout import (
-    ScaleoutQuestion,
     answer_scaleout,
     batch_per_gpu,
-    scaleout_question,
 )
 from profet_core.catalog import load_gpus
 from profet_core.catalog.interconnects import Interconnect, Link, load_interconnects
 from profet_core.errors import Code, Note
 from profet_core.files import shipped_folder
 from profet_core.latency import Basis, quantile
+from profet_core.questions import AdviseQuestion, ScaleoutQuestion, ask
 from profet_core.training.advise import advise
 from profet_core.training.plans import Limits, costed, plan_confidence
 from profet_core.training.recommend import compare
@@ -286,9 +285,9 @@ def test_what_can_t_be_is_refused(model, node, p3):
         "step latency on one GPU": lambda: replace(step, latency_ms=math.nan),
         "number of pixels": lambda: replace(step, pixels=0),
     }
-    for said, ask in refused.items():
+    for said, make in refused.items():
         with pytest.raises(InputError, match=said):
-            ask()
+            make()
     assert batch_per_gpu(256, 8) == 32
 
 
@@ -401,10 +400,10 @@ def context(models, catalog) -> Context:
 def answered(context):
     """`answered(profile=..., ...)`: what is answered, offers aside."""
 
-    def ask(**given):
-        return answer_scaleout(context, scaleout_question({"gpu_count": 8, **given}))
+    def answer(**given):
+        return answer_scaleout(context, ask(ScaleoutQuestion, {"gpu_count": 8, **given}))
 
-    return ask
+    return answer
 
 
 def recorded_on(samples, gpu: str | None, step_latency_ms: float | None):
@@ -477,8 +476,10 @@ def test_a_measured_step_shares_the_batch_where_it_is_known(answered):
 def test_whole_nodes_cost_what_advice_says(context, samples):
     sample = samples[RESNET]
     asked = AdviseQuestion(profile=sample.profile, latency_ms=sample.latency_ms, images=50_000, whole_nodes=True)
-    advice = answer_advise(context, replace(asked, anchor=sample.anchor))
-    question = ScaleoutQuestion(training=replace(asked, anchor=sample.anchor), images=50_000, market="on-demand")
+    advice = answer_advise(context, structs.replace(asked, anchor=sample.anchor))
+    question = ScaleoutQuestion(
+        sample.profile, sample.anchor, latency_ms=sample.latency_ms, images=50_000, market="on-demand"
+    )
     found = answer_scaleout(context, question)
     plans = {plan.label: plan for plan in advice.advice.plans if plan.gpus > 1}
     shared = [plan for plan in found.plans if plan.label in plans]
@@ -491,8 +492,8 @@ def test_whole_nodes_cost_what_advice_says(context, samples):
 def test_nodes_together_are_paid_together(context):
     gpu = context.catalog["lambda/gpu_8x_v100_n"].gpu
     given = {"step_ms": 100.0, "batch": 64, "parameters": 25.6e6, "gpu": [gpu]}
-    one = answer_scaleout(context, scaleout_question(given))
-    two = answer_scaleout(context, scaleout_question({**given, "total_gpus": 16}))
+    one = answer_scaleout(context, ask(ScaleoutQuestion, given))
+    two = answer_scaleout(context, ask(ScaleoutQuestion, {**given, "total_gpus": 16}))
     single = {plan.label: plan for plan in one.plans}
     pairs = [plan for plan in two.plans if plan.label in single and plan.offer.gpu_count == 8]
     assert pairs and all(plan.step.gpus == 16 for plan in two.plans)
@@ -501,4 +502,4 @@ def test_nodes_together_are_paid_together(context):
     for each in two.curve:
         assert each.others[each.step.strategy].epoch_s == each.epoch_s
     with pytest.raises(InputError, match="at most 64"):
-        answer_scaleout(context, scaleout_question({**given, "total_gpus": 65}))
+        answer_scaleout(context, ask(ScaleoutQuestion, {**given, "total_gpus": 65}))

@@ -26,7 +26,12 @@ def test_an_added_instance_is_listed_with_what_was_said(document):
     assert {key: row[key] for key in added["offer"]} == added["offer"]
     assert (row["gpu"], row["gpu_count"], row["gpu_memory_gib"], row["vcpus"]) == ("L4", 1, 24, 8)
     assert (row["usd_per_hour"], row["market"], row["region"]) == (0.7, "spot", "eu-north-1")
-    assert (row["as_of"], row["source"], row["own"], row["basis"]) == ("2026-11-21", "an invoice", True, "transferred")
+    assert (row["as_of"], row["source"], row["custom"], row["basis"]) == (
+        "2026-11-21",
+        "an invoice",
+        True,
+        "transferred",
+    )
 
 
 def test_a_price_added_twice_is_one_row_and_says_the_old_one(run, document, own):
