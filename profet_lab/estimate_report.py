@@ -349,14 +349,19 @@ def estimate_report(measurements: Measurements, folder: Path, progress: Progress
     doubts = doubts_of(held, fit_problem, fitted)
     held = {name: table.assign(log_half_width=doubts.half_widths(table)) for name, table in held.items()}
     families, answered = held["families"], held[AS_ANSWERED]
-    timm, is_cnn = families["source"] == TIMM, families["case"] != str(Case.HYBRID)
+    timm, case = families["source"] == TIMM, families["case"]
+    is_cnn, is_transformer = ~case.isin([str(Case.HYBRID), str(Case.TRANSFORMER)]), case == str(Case.TRANSFORMER)
     cases = {
         f"families, RTX 3090 AMP, {name}{ending}": families[timm & (families["mode"] == mode) & among]
         for name, mode in (("NCHW", Mode.HALF), ("channels-last", Mode.HALF_CHANNELS_LAST))
-        for ending, among in (("", is_cnn), (": depthwise", families["case"] == str(Case.DEPTHWISE)))
+        for ending, among in (
+            ("", is_cnn),
+            (": depthwise", case == str(Case.DEPTHWISE)),
+            (": transformers", is_transformer),
+        )
     }
     cases |= {
-        "families, RTX 3090 AMP: hybrids": families[timm & ~is_cnn],
+        "families, RTX 3090 AMP: hybrids": families[timm & (case == str(Case.HYBRID))],
         "families, all other published rows": families[~timm],
         "families, as answered to users of another source": answered,
         "one source of published rows": held["sources"],
