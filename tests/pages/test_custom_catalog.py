@@ -91,7 +91,7 @@ def test_a_custom_price_replaces_the_list_price_goes_into_the_link_and_can_be_ta
     edit(app, "custom-prices", {"instance": "p3.2xlarge", "usd": 2})
     assert lines(app.error) == ["p3.2xlarge has two prices: keep one."]
     edit(app, "custom-prices", removed=[0])
-    assert column(app, "$/h")["p3.2xlarge"] == "$3.06 · 2025" and "price_p3.2xlarge" not in app.query_params
+    assert column(app, "$/h")["p3.2xlarge"] == "$3.06 · Dec 2025" and "price_p3.2xlarge" not in app.query_params
 
 
 def test_a_gpu_and_its_throughput_are_a_row_of_the_answer_at_once(open_app, core, samples, edit):
