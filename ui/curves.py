@@ -32,7 +32,7 @@ _DASHES, _OTHER_DASHES = ("solid", "dash", "longdash", "dashdot", "dot"), ("long
 #: Full names of the specs. There are more GPUs than colors: forms of a model share one, and of those that charts show
 #: together until others are chosen each has its own.
 _GPUS = {
-    SKY: ("Tesla T4", "GeForce RTX 2080 Ti", "RTX PRO 6000 Blackwell Workstation Edition"),
+    SKY: ("Tesla T4", "GeForce RTX 2080 Ti", "RTX PRO 6000 Blackwell Workstation Edition", "GH200-96GB"),
     OCHRE: ("A40", "A10G", "A10", "RTX A5000", "RTX A4500"),
     GREEN: ("RTX A6000", "L40S"),
     MAGENTA: ("GeForce RTX 5090", "L4", "Tesla P100-PCIE-16GB", "Tesla P100-SXM2-16GB"),
@@ -42,7 +42,7 @@ _GPUS = {
         *("Tesla V100-SXM2-16GB", "Tesla V100-PCIE-16GB"),
         "RTX PRO 6000 Blackwell Server Edition",
     ),
-    SLATE: ("Tesla K80", "H200-SXM-141GB", "GH200-96GB"),
+    SLATE: ("Tesla K80", "H200-SXM-141GB"),
     CORAL: ("Tesla M60", "B200", "RTX 6000 Ada Generation", "B300"),
 }
 _LOOKS = {gpu: Look(color, dash) for color, gpus in _GPUS.items() for gpu, dash in zip(gpus, _DASHES, strict=False)}

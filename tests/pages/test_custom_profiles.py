@@ -16,6 +16,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from benchmarks.made_trace import write_pytorch_trace
 from profet_core import read_profile
 from profet_core.prediction.checks import counted, refusal, steps_note
+from profet_core.prediction.models import Models
 from tests.pages.conftest import (
     answer,
     answer_field,
@@ -127,6 +128,9 @@ def raw_bytes_in(value, seen=None) -> bool:
     seen.add(id(value))
     if isinstance(value, UploadedFile | bytes | bytearray | memoryview):
         return True
+    if isinstance(value, Models):
+        # The server's own, shared by all.
+        return False
     if isinstance(value, dict):
         return any(raw_bytes_in(part, seen) for pair in value.items() for part in pair)
     if isinstance(value, list | tuple | set | frozenset):

@@ -431,7 +431,8 @@ def test_a_profile_may_be_of_a_gpu_that_nobody_profiled_and_of_another_batch(ans
     profile = recorded_on(samples, "NVIDIA L4", 123.0)
     found = answered(profile=profile, batch=128, gpus=[1, 2])
     assert found.curve[0].step.batch_per_gpu == 128
-    assert 1.5 * 123 < found.curve[0].step.latency_ms < 2.5 * 123
+    # So slow a step of an L4 may wait for its host.
+    assert 1.1 * 123 < found.curve[0].step.latency_ms < 2.5 * 123
     with pytest.raises(InputError, match="GeForce RTX 2080 Ti at batch"):
         answered(profile=recorded_on(samples, "NVIDIA GeForce RTX 2080 Ti", None))
 
