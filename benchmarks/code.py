@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from functools import cache
 from itertools import cycle
 from pathlib import Path
 from types import FrameType
@@ -185,27 +184,35 @@ async def _take_answer(reader: asyncio.StreamReader) -> None:
 _CORE = "profet_core"
 
 
+#: What has to be known to change the app.
+_TO_KNOW = {"profet_core", "profet_profiles", "ui", "pages", "profet_cli", "profet_http", "streamlit_app.py"}
+
+
 def measures() -> dict[str, int]:
-    """Name of each measure -> its value; a room is a package or module of the core, a floor a level of imports."""
+    """Name of each measure of the code -> its value."""
     sources = [(path, text, ast.parse(text)) for path, text in _sources()]
-    ours = [one for one in sources if one[0].parts[0] != "tests"]
-    classes = [node for _, _, tree in ours for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-    records = [node for node in classes if any("dataclass" in ast.unparse(one) for one in node.decorator_list)]
-    functions = [node for _, _, tree in ours for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    rooms = _rooms([(path, tree) for path, _, tree in ours if path.parts[0] == _CORE])
+    ours = [source for source in sources if source[0].parts[0] != "tests"]
+    nodes = [node for _, _, tree in ours for node in ast.walk(tree)]
+    classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     return {
         "lines outside tests": sum(text.count("\n") for _, text, _ in ours),
-        "lines of tests": sum(text.count("\n") for path, text, _ in sources if path.parts[0] == "tests"),
+        "lines to know for the app": sum(text.count("\n") for path, text, _ in ours if path.parts[0] in _TO_KNOW),
+        "lines in tests": sum(text.count("\n") for path, text, _ in sources if path.parts[0] == "tests"),
         "modules": len(ours),
-        "dataclasses": len(records),
-        "profet_core: modules": sum(path.parts[0] == _CORE for path, _, _ in ours),
-        "profet_core: rooms": len(rooms),
-        "profet_core: floors": _floors(rooms),
-        "parameters of a function, most": max(map(_parameters, functions)),
-        "functions of more than 6 parameters": sum(_parameters(one) > 6 for one in functions),
-        "fields of a record, most": max(map(_fields, records)),
-        "records of more than 12 fields": sum(_fields(one) > 12 for one in records),
+        "classes": len(classes),
+        "dataclasses": sum(any("dataclass" in ast.unparse(one) for one in node.decorator_list) for node in classes),
+        "functions with **kwargs: Any or object": sum(map(_takes_anything, functions)),
     }
+
+
+def _takes_anything(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    gathered = function.args.kwarg
+    return (
+        gathered is not None
+        and gathered.annotation is not None
+        and ast.unparse(gathered.annotation) in ("Any", "object")
+    )
 
 
 def _sources() -> Iterator[tuple[Path, str]]:
@@ -213,34 +220,3 @@ def _sources() -> Iterator[tuple[Path, str]]:
     for name in listed.stdout.split():
         if (REPOSITORY / name).exists():
             yield Path(name), (REPOSITORY / name).read_text(encoding="utf-8")
-
-
-def _parameters(function: ast.FunctionDef) -> int:
-    """Without `self`, `cls` and those that gather the rest."""
-    every = function.args
-    names = [one.arg for one in (*every.posonlyargs, *every.args, *every.kwonlyargs)]
-    return len(names) - (names[:1] in (["self"], ["cls"]))
-
-
-def _fields(record: ast.ClassDef) -> int:
-    return sum(isinstance(node, ast.AnnAssign) for node in record.body)
-
-
-def _rooms(modules: list[tuple[Path, ast.Module]]) -> dict[str, set[str]]:
-    """Each room and the rooms that it imports when it is loaded."""
-    found: dict[str, set[str]] = {}
-    for path, tree in modules:
-        room = path.parts[1].removesuffix(".py")
-        if room != "__init__":
-            names = {node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)}
-            others = {name.split(".")[1] for name in names if name.startswith(f"{_CORE}.")}
-            found.setdefault(room, set()).update(others - {room})
-    return found
-
-
-def _floors(rooms: dict[str, set[str]]) -> int:
-    @cache
-    def floor(room: str) -> int:
-        return 1 + max((floor(other) for other in rooms[room] if other in rooms), default=0)
-
-    return max(map(floor, rooms))
