@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from statistics import geometric_mean, median
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ from profet_core.catalog.instance import machine_with
 from profet_core.errors import Code, InputError, Note, not_a_cnn
 from profet_core.latency import Basis, combined_sd
 from profet_core.layers.measured import OF_PROGRAM, MeasuredTime, Steps, conditional
-from profet_core.layers.network import Counts
+from profet_core.layers.network import Counts, Numbers
 from profet_core.layers.networks import (
     DETECTION_PIXELS,
     counts_of,
@@ -207,9 +207,19 @@ def _small_batch_log_sd(network: Counts, batch_size: int) -> float:
     return _SMALL_BATCH_LOG_SD * max(math.log2(_FEW_MEASURED_BELOW / images), 0.0)
 
 
+@cache
+def _measured_by_layers() -> Mapping[Numbers, list[str]]:
+    """Numbers of layers -> the measured networks that have them at one of their sizes."""
+    found: dict[Numbers, list[str]] = {}
+    for name in measured_networks():
+        for layers in {counts.layers for counts in named_network(name).sizes.values()}:
+            found.setdefault(layers, []).append(name)
+    return found
+
+
 def measured_network(network: Counts) -> str | None:
     """The measured network with these counts, by its name; None: another network."""
-    for name in measured_networks():
+    for name in _measured_by_layers().get(network.layers, ()):
         try:
             found = counts_of(name, network.pixels, network.classes)
         except InputError:
@@ -639,7 +649,8 @@ def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost])
     network, batch_size = step.network, step.batch_size
     measured = None if step.as_measured is False else measured_network(network)
     is_measured = measured is not None if step.as_measured is None else step.as_measured
-    modes = [mode_of(gpu, runs_as(gpu, step.precision)[0], step.training_code) for gpu, _ in targets]
+    modes_of = {gpu: mode_of(gpu, runs_as(gpu, step.precision)[0], step.training_code) for gpu in dict(targets)}
+    modes = [modes_of[gpu] for gpu, _ in targets]
     by_gpu = {one.gpu: name for name, one in model.instances.items()}
     instances = [by_gpu.get(gpu.name, "") for gpu, _ in targets]
     work_ms, launch_ms, start_ms = model.steps_ms(network, batch_size, targets, modes, instances, is_measured)

@@ -389,7 +389,10 @@ class RateModel:
         instances, is_measured : as `parts_ms` takes them.
         """
         framework = self.measured if is_measured else self.average
-        work = np.array([self.weighted_work(counts, batch_size, fuses_attention(gpu)) for gpu, _ in targets])
+        kinds = (False,) if counts.is_convolutional else (False, True)
+        work = np.array([self.weighted_work(counts, batch_size, is_fused) for is_fused in kinds])
+        if len(kinds) > 1:
+            work = work[[int(fuses_attention(gpu)) for gpu, _ in targets]]
         costs_ms = np.array(
             [
                 self._costs_ms(gpu, mode, is_measured, instance, batch_size)
