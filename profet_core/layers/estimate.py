@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from profet_core.catalog import Catalog, Instance
+from profet_core.catalog import Catalog, Instance, load_gpus
 from profet_core.catalog.gpus import (
     AMP,
     AS_PROFILED,
@@ -616,9 +616,15 @@ def _in_order(model: RateModel, step: NetworkStep, gpus: Gpus, wanted: Iterable[
     )
 
 
-@lru_cache(maxsize=1_000)
 def _better(alike: tuple[Gpu, ...]) -> np.ndarray:
     """Whether a GPU has no less of everything than another one, (gpus, gpus)."""
+    shipped = tuple(gpu for gpu in alike if load_gpus().get(gpu.name) == gpu)
+    return _better_shipped(alike) if shipped == alike else _better_shipped.__wrapped__(alike)
+
+
+@lru_cache(maxsize=100)
+def _better_shipped(alike: tuple[Gpu, ...]) -> np.ndarray:
+    """`_better`, kept: shipped GPUs are no visitor's."""
     return np.array([[no_less(one, other) for other in alike] for one in alike])
 
 

@@ -194,7 +194,7 @@ def test_a_collector_that_fails_is_the_jobs_failure(tmp_path):
     assert (kept / CELLS_NAME).read_text() == "cells without a manifest\n"
 
 
-def test_collecting_needs_filelock_and_what_a_framework_brings():
+def test_collecting_needs_filelock_msgspec_and_what_a_framework_brings():
     code = """
 import sys
 import profet_collect.cell
@@ -208,6 +208,6 @@ except SystemExit:
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 and "--precision" in done.stdout, done.stderr
     loaded = set(done.stdout.rpartition("LOADED")[2].split())
-    assert loaded <= {"filelock", "numpy"}, loaded
+    assert loaded <= {"filelock", "msgspec", "numpy", "typing_extensions"}, loaded
     for task in (CLUSTER, SPOT):
-        assert "filelock" in task.read_text()
+        assert "filelock" in task.read_text() and "msgspec" in task.read_text()

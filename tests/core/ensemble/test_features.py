@@ -65,7 +65,7 @@ def test_a_kind_the_models_never_saw_is_served_by_the_nearest_and_reported_where
     name = f"Device_{operation}"
     assert times_of({name: 3000.0}) == {served_by: 3.0}
     _, (unknown,) = CLASSES.encode([Profile({name: 3000.0, "Device_MatMul": 1000.0})])
-    assert (dict(unknown.mapped), unknown.left_out, unknown.share) == ({name: served_by}, (), 0.75)
+    assert (dict(unknown.mapped), unknown.unused, unknown.share) == ({name: served_by}, (), 0.75)
     _, (little,) = CLASSES.encode([Profile({name: 9.9, "Device_MatMul": 990.1})])
     assert (little.names, little.share) == ((), 0.0)
 
@@ -79,14 +79,14 @@ def test_letters_place_nothing_and_time_of_no_known_kind_is_kept_apart():
     times, (unknown,) = CLASSES.encode([Profile({"Device_FlashAttention": 3000.0, "Device_MatMul": 1000.0})])
     assert times.unknown_ms.tolist() == [3.0]
     assert times.times_ms.sum() == 1.0
-    assert (dict(unknown.mapped), unknown.left_out, unknown.share) == ({}, ("Device_FlashAttention",), 0.75)
+    assert (dict(unknown.mapped), unknown.unused, unknown.share) == ({}, ("Device_FlashAttention",), 0.75)
 
 
 def test_communication_between_gpus_alone_is_set_aside_and_reported():
     profile = Profile({"Device_MatMul": 1000.0, "Device_NcclAllReduce": 3000.0, "Device_CollectiveReduceV2": 2000.0})
     times, (unknown,) = CLASSES.encode([profile])
     assert (times.times_ms.sum(), times.unknown_ms.tolist()) == (1.0, [0.0])
-    assert set(unknown.left_out) == {"Device_NcclAllReduce", "Device_CollectiveReduceV2"}
+    assert set(unknown.unused) == {"Device_NcclAllReduce", "Device_CollectiveReduceV2"}
     assert unknown.share == pytest.approx(5 / 6)
     assert [
         name for name in KINDS.operations if is_set_aside(name) != (KINDS.operations[name] == "communication")
@@ -115,7 +115,7 @@ def test_profiles_of_different_operations_are_encoded_in_their_order():
     times, unknown = CLASSES.encode(profiles)
     assert times.times_ms[:, CLASSES.names.index("matrix product")].tolist() == [1, 0, 3]
     assert times.unknown_ms.tolist() == [7, 0, 8]
-    assert [len(each.left_out) for each in unknown] == [1, 0, 1]
+    assert [len(each.unused) for each in unknown] == [1, 0, 1]
 
 
 CUT = {"Device_Conv2D": 50_000.0, "Device_IDLE": 10.0}
@@ -296,11 +296,11 @@ def test_far_operations_and_unseen_host_ones_are_left_out_with_their_share_but_n
     vector, unknown = encode_one({"Device_Conv2D": 60, "Device_BatchMatMulV2": 20, "Device_IDLE": 50})
     assert vector == [60, 50, 0, 0, 0]
     assert dict(unknown.mapped) == {}
-    assert unknown.left_out == ("Device_BatchMatMulV2",)
+    assert unknown.unused == ("Device_BatchMatMulV2",)
     assert unknown.share == 20 / 80
     vector, unknown = encode_one({"Device_Conv2D": 60, "Host_Datasets": 40, "Host_Conv2D": 100})
     assert vector == [60, 0, 0, 0, 0]
-    assert unknown.left_out == ("Host_Conv2D", "Host_Datasets")
+    assert unknown.unused == ("Host_Conv2D", "Host_Datasets")
     assert unknown.share == 140 / 200
     spec = FeatureSpec((("Conv2D",),), (), near=10.0)
     vector, unknown = encode_one({"Device_Conv2D": 1, "Device_IDLE": 3, "Host_IDLE": 5}, spec)
@@ -319,7 +319,7 @@ def test_an_unseen_operation_near_a_cluster_on_average_is_counted_there_with_its
     vector, unknown = encode_one({"Device_Conv2D": 100, "Device_Conv1D": 25, "Device_Relu": 75, "Host_IDLE": 800})
     assert vector == [125, 0, 75, 0, 800]
     assert dict(unknown.mapped) == {"Device_Conv1D": "Device_Conv2D&Conv3D"}
-    assert unknown.left_out == ()
+    assert unknown.unused == ()
     assert unknown.names == ("Device_Conv1D",)
     assert unknown.share == 25 / 200
 
@@ -334,7 +334,7 @@ operations = st.dictionaries(st.sampled_from(NAMES), st.floats(0, 1e9), min_size
 def test_no_time_is_lost_or_made_up(times):
     profile = Profile(times)
     matrix, (unknown,) = SPEC.encode([profile])
-    left_out = sum(profile.operations[name] for name in unknown.left_out)
+    left_out = sum(profile.operations[name] for name in unknown.unused)
     assert matrix.sum() + left_out == pytest.approx(sum(profile.operations.values()))
     assert 0 <= unknown.share <= 1 + 1e-12
 

@@ -158,7 +158,7 @@ def test_no_step_gets_faster_as_it_grows(models, steps, axis, sizes, other_size)
                 continue
             assert np.isfinite(found).all()
             # By counts launches and work are joined smoothly: a step may fall by a part that no one sees.
-            assert (np.diff(found) >= -1e-3 * np.array(found[1:])).all()
+            assert (np.diff(found) >= -1e-2 * np.array(found[1:])).all()
             for row in rows:
                 if row.interval is not None:
                     assert row.interval.low_ms <= row.latency_ms * (1 + ROUNDING)
