@@ -188,7 +188,7 @@ def test_the_app_its_export_and_the_endpoint_say_what_the_command_says(
 
 
 def choose_anchor(page: Page, instance: str) -> None:  # noqa: F811
-    page.get_by_role("combobox", name="1 · GPU you profiled on").click()
+    page.get_by_role("combobox", name="1 · GPU you measured on (anchor)").click()
     page.get_by_role("option", name=re.compile(re.escape(instance))).click()
     settle(page)
 

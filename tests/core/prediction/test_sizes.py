@@ -128,7 +128,9 @@ def any_step(draw: st.DrawFn) -> Prediction:
     stretch = {operation: us * 10 ** draw(st.floats(-1, 1)) for operation, us in list(profile.operations.items())[::5]}
     changed = replace(profile, operations={**profile.operations, **stretch})
     assume(not refusal_by(models, changed))
-    latency_ms = draw(st.one_of(st.none(), st.floats(0.5, 3000)))
+    # A latency that contradicts the profile many times over may fall at other sizes.
+    near_ms = profile.meta.step_latency_ms or 100.0
+    latency_ms = draw(st.one_of(st.none(), st.floats(near_ms / 2, 3 * near_ms)))
     prediction = predict(models, catalog, changed, anchor, latency_ms=latency_ms, trust_latency=True)
     return sized(prediction, batch_size=draw(BATCH_SIZES), pixels=draw(PIXEL_SIZES))
 
