@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pandas.testing
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from profet_core import ProfileMeta
@@ -128,21 +128,34 @@ def any_step(draw: st.DrawFn) -> Prediction:
     stretch = {operation: us * 10 ** draw(st.floats(-1, 1)) for operation, us in list(profile.operations.items())[::5]}
     changed = replace(profile, operations={**profile.operations, **stretch})
     assume(not refusal_by(models, changed))
-    # A latency that contradicts the profile many times over may fall at other sizes.
-    near_ms = profile.meta.step_latency_ms or 100.0
-    latency_ms = draw(st.one_of(st.none(), st.floats(near_ms / 2, 3 * near_ms)))
+    latency_ms = draw(st.one_of(st.none(), st.floats(0.5, 3000)))
     prediction = predict(models, catalog, changed, anchor, latency_ms=latency_ms, trust_latency=True)
     return sized(prediction, batch_size=draw(BATCH_SIZES), pixels=draw(PIXEL_SIZES))
 
 
+ANY_CURVE = {
+    "steps": st.lists(any_step(), min_size=1, max_size=2),
+    "axis": st.sampled_from(["batch", "pixels"]),
+    "sizes": st.lists(BATCH_SIZES, min_size=2, max_size=8),
+    "other_size": st.integers(16, 1024),
+}
+
+
 @settings(max_examples=50)
-@given(
-    steps=st.lists(any_step(), min_size=1, max_size=1),
-    axis=st.sampled_from(["batch", "pixels"]),
-    sizes=st.lists(BATCH_SIZES, min_size=2, max_size=8),
-    other_size=st.integers(16, 1024),
-)
-def test_no_step_gets_much_faster_as_it_grows(models, steps, axis, sizes, other_size):
+@given(**ANY_CURVE)
+def test_no_step_gets_faster_as_it_grows(models, steps, axis, sizes, other_size):
+    """On the profiled GPUs, which the fitted growth scales."""
+    assert_rising(models, steps, axis, sizes, other_size, instances=models.instances)
+
+
+@pytest.mark.xfail(strict=True, reason="a step by counts may fall next to a profiled size, or between two profiles")
+@settings(max_examples=50, phases=[Phase.generate])
+@given(**ANY_CURVE)
+def test_no_step_by_counts_gets_faster_as_it_grows(models, steps, axis, sizes, other_size):
+    assert_rising(models, steps, axis, sizes, other_size)
+
+
+def assert_rising(models, steps, axis, sizes, other_size, instances=None) -> None:
     steps = joint_predictions(steps)
     own = [step.batch_size if axis == "batch" else step.pixels for step in steps]
     # Larger images only where a profile's are larger.
@@ -153,14 +166,13 @@ def test_no_step_gets_much_faster_as_it_grows(models, steps, axis, sizes, other_
         *(step.pixels if axis == "batch" else step.batch_size for step in steps),
     ]
     for other in others:
-        for rows in zip(*curves_at(models, steps, axis, wanted, other), strict=True):
+        for rows in zip(*curves_at(models, steps, axis, wanted, other, instances=instances), strict=True):
             found = [row.latency_ms for row in rows]
             if None in found:
                 assert set(found) == {None}
                 continue
             assert np.isfinite(found).all()
-            # By counts the profiled size is met exactly: next to it a step may fall by some percent.
-            assert (np.diff(found) >= -0.1 * np.array(found[1:])).all()
+            assert (np.diff(found) >= -ROUNDING * np.array(found[1:])).all()
             for row in rows:
                 if row.interval is not None:
                     assert row.interval.low_ms <= row.latency_ms * (1 + ROUNDING)
