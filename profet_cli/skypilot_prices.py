@@ -32,7 +32,7 @@ _TIMEOUT_S, _MAX_BYTES = 30.0, 50_000_000
 
 @dataclass(frozen=True, slots=True)
 class ListedMachine:
-    """A row of a list, in one market; its names are those of gpuhunt's rows. GPUs of new machines aren't told."""
+    """A row of a list, in one market; its names are those of gpuhunt's rows. GPUs of new machines aren't named."""
 
     instance_name: str
     location: str

@@ -73,7 +73,7 @@ def _free_name(name: str, besides: str = "") -> str:
     return short if short not in taken else next(candidate for candidate in numbered if candidate not in taken)
 
 
-def held_in(resources: Resources, slot: Slot) -> Held:
+def profile_in_slot(resources: Resources, slot: Slot) -> Held:
     """The profile shown in `slot`: of the chosen source, or the last good one while that source has none."""
     current = slot.shown
     if current is not None and current.is_custom and current.key not in session.custom.profiles:
@@ -146,7 +146,7 @@ def profile_to_predict(resources: Resources) -> Held:
 
     A sample keeps its own where the visitor chooses another anchor, or where to upload from: that is for their file.
     """
-    held, slot = held_in(resources, session.profile), session.profile
+    held, slot = profile_in_slot(resources, session.profile), session.profile
     if held.sample is not None and (slot.source != "sample" or session.network.anchor != held.anchor):
         return held
     return replace(held, anchor=session.network.anchor, latency_ms=slot.usable_ms)

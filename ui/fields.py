@@ -21,7 +21,7 @@ from profet_core.prediction.scaler import axis_range, sizes_for
 from profet_core.questions import COST_FIELDS, AdviseQuestion, fields_of
 from profet_profiles.record import ProfileMeta
 from profet_profiles.units import format_count, typed_count, typed_latency_ms
-from ui.custom import held_in
+from ui.custom import profile_in_slot
 from ui.resources import Resources
 from ui.session import DEFAULT_METHOD, Field, Network, Training, latency_text, method_options, session
 from ui.words import plain, sentence
@@ -287,7 +287,7 @@ def size_sliders(resources: Resources) -> None:
 
 def recorded_sizes(resources: Resources) -> dict[str, int | None]:
     """The batch and pixel size that the profile was recorded at, None while not known."""
-    held = held_in(resources, session.profile)
+    held = profile_in_slot(resources, session.profile)
     meta, network = held.profile.meta, session.network
     if isinstance(held.read, NetworkProfile):
         # A network's file is read at one size.

@@ -13,9 +13,9 @@ import streamlit as st
 from profet_core import InputError
 from profet_core.catalog.collection import NoOffersError
 from ui.custom import (
-    held_in,
     missing_link_words,
     profile_defaults,
+    profile_in_slot,
     remember_recorded,
     shared_profile,
     take_shared_profile,
@@ -64,7 +64,7 @@ def run_page(
             for slot in session.slots:
                 read_profiles(resources, slot)
         for slot in session.slots:
-            held_in(resources, slot)
+            profile_in_slot(resources, slot)
         session.custom.link_given = frozenset()
         if missing := missing_link_words():
             st.info(missing, icon=":material/info:")
@@ -111,7 +111,7 @@ def _draw_main(main: Draw, resources: Resources) -> None:
             raise
         filter_hint(resources, error)
     except (MissingAnchorError, InputError):
-        if not (held := held_in(resources, session.profile)).missing:
+        if not (held := profile_in_slot(resources, session.profile)).missing:
             raise
         missing_input(resources, held)
 

@@ -15,7 +15,7 @@ from profet_core.errors import OptionalInputError
 from profet_core.prediction.checks import refusal_by
 from profet_core.prediction.targets import unknown_gpu
 from profet_core.questions import AdviseQuestion, ProfileQuestion, ask
-from ui.custom import held_in, profile_to_predict
+from ui.custom import profile_in_slot, profile_to_predict
 from ui.resources import Held, Resources
 from ui.session import Network, session
 from ui.words import error_words
@@ -164,7 +164,7 @@ def _training_question(resources: Resources, held: Held) -> AdviseQuestion:
     if meta.batch_size is not None:
         values = {name: getattr(training, name) for name in ("images", "validation_images", "epochs", "at_batch")}
     if network.second and not held.is_network:
-        second = held_in(resources, session.second)
+        second = profile_in_slot(resources, session.second)
         values |= {"second": second.profile, "second_latency_ms": session.second.usable_ms}
     # A field of what is now the anchor doesn't count.
     known = (name for name in network.measured if name in resources.catalog and name != anchor)

@@ -28,8 +28,8 @@ from ui.custom import (
     add_profile,
     change_profile,
     custom_profile_in,
-    held_in,
     keep_given,
+    profile_in_slot,
     remove_profiles,
 )
 from ui.fields import aside_note, choice, network_name_input, number_field, select, set_aside, toggle
@@ -255,7 +255,7 @@ def _profile_input(resources: Resources, slot: Slot, label: str) -> Held:
     choice(label, slot.key("source"), options)
     if slot.source == "name":
         _named_input()
-        return held_in(resources, slot)
+        return profile_in_slot(resources, slot)
     if slot.source == "sample":
         titles = {name: sample_label(sample) for name, sample in resources.samples.items()}
         select("Sample", slot.key("sample"), titles, help="To try the app: measured, unless the name says otherwise.")
@@ -267,7 +267,7 @@ def _profile_input(resources: Resources, slot: Slot, label: str) -> Held:
         _paste_input(resources, slot)
     if slot.source != "sample":
         _profile_choice(slot)
-    held = held_in(resources, slot)
+    held = profile_in_slot(resources, slot)
     if slot.source != "sample":
         kind = {"upload": "your upload", "paste": "your", "link": "the profile"}.get(held.origin, "the sample")
         facts = f"{plain(held.profile.source_format)}, {len(held.profile.operations)} operation types"
@@ -360,7 +360,7 @@ def read_profiles(resources: Resources, slot: Slot) -> None:
     """Read what was uploaded to `slot`, and say what became of it."""
     read_uploads(resources, slot.prefix, take_new(resources, slot))
     if slot.source == "upload":
-        shown = held_in(resources, slot)
+        shown = profile_in_slot(resources, slot)
         name = f"{shown.name} is" if shown.is_custom else "The sample is"
         show_notes(slot.prefix, f"{name} still shown.")
 

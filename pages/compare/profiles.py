@@ -23,7 +23,7 @@ from profet_profiles.units import US_PER_MS, format_ms, format_usd
 from ui.charts import BLUE, GRAY, ORANGE, Bar, bar_chart, no_markup, show_chart, show_legend, text_color
 from ui.columns import instance_column
 from ui.curves import gpu_look
-from ui.custom import held_in, profile_to_predict, remove_profiles, set_recorded
+from ui.custom import profile_in_slot, profile_to_predict, remove_profiles, set_recorded
 from ui.fields import aside_note, choice, number_field, set_aside, some_of
 from ui.offers import chosen_rows, drawn_rows, offer_buttons, offered_plans, preset_choice
 from ui.predicted import Predicted
@@ -57,7 +57,7 @@ class Candidate:
 
 def listed(resources: Resources) -> list[Candidate]:
     """What Predict shows, the visitor's own in the order they came, samples as picked, and one that a link chooses."""
-    state, shown = session.compare, held_in(resources, session.profile)
+    state, shown = session.compare, profile_in_slot(resources, session.profile)
     predicts = [] if shown.is_custom else [shown.key]
     inspected = [] if state.inspect in (None, ON_PREDICT) else [state.inspect]
     custom = list(session.custom.profiles.values())

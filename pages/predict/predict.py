@@ -22,7 +22,7 @@ from profet_core.training.plans import Period, Plan
 from profet_core.training.words import headline
 from ui import tables
 from ui.columns import predict_columns
-from ui.custom import held_in
+from ui.custom import profile_in_slot
 from ui.fields import (
     choice,
     costs_input,
@@ -69,7 +69,7 @@ def _other_inputs(resources: Resources) -> None:
     tip = "Cards recommend an instance only if it fits in memory and meets deadline and budget with this probability."
     number_field("Confidence (%)", Training.certainty, tip=tip)
     validation_input()
-    held = held_in(resources, session.profile)
+    held = profile_in_slot(resources, session.profile)
     if held.is_network:
         choice("Optimizer", NetworkFile.net_optimizer, help="Its state needs memory.")
         toggle("Frozen backbone", NetworkFile.net_frozen, "Only the last layer is trained.")

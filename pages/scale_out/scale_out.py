@@ -21,7 +21,7 @@ from profet_profiles.units import format_significant, format_time, format_usd, s
 from ui.charts import GRAY, show_chart
 from ui.columns import out_columns
 from ui.curves import GREEN, LATENCY, MAGENTA, OCHRE, SKY, Curve, Look, Shown, count_axis, curves
-from ui.custom import held_in
+from ui.custom import profile_in_slot
 from ui.fields import (
     aside_note,
     choice,
@@ -68,7 +68,7 @@ def sidebar(resources: Resources) -> None:
     else:
         network_input(resources)
         # Until they are known, the main area asks for them.
-        meta = held_in(resources, session.profile).profile.meta
+        meta = profile_in_slot(resources, session.profile).profile.meta
         if session.training.network or chosen_parameters(meta) is not None:
             parameters_input(meta)
     choice("Gradients", ScaleOut.gradients, help="4 bytes per parameter in FP32, 2 in half precision.")

@@ -221,18 +221,18 @@ class HowMany:
     @property
     def sentence(self) -> str:
         """The answer in one sentence, such as '4 × A100 at Verda: 5.5 min an epoch, $0.47'."""
-        said = f"{_words(self.plan)}: {format_time(self.plan.epoch_s)} an epoch, {format_usd(self.plan.epoch_usd)}"
+        sentence = f"{_words(self.plan)}: {format_time(self.plan.epoch_s)} an epoch, {format_usd(self.plan.epoch_usd)}"
         if not self.is_limited:
             why = f"the cheapest {self.plan.step.gpus}" if self.is_given else "more GPUs cost more than they save"
             if (more := self.more) is not None:
                 time, cost = format_time(more.epoch_s), format_usd(more.epoch_usd)
                 why = f"{more.step.gpus} on {more.nodes} machines: {time}, {cost}"
-            return f"{said}; {why}."
+            return f"{sentence}; {why}."
         if self.epochs > 1:
-            said += f"; {self.epochs} epochs take {format_time(self.total_s)} and cost {format_usd(self.total_usd)}"
+            sentence += f"; {self.epochs} epochs take {format_time(self.total_s)} and cost {format_usd(self.total_usd)}"
         if self.within:
-            return f"{said}, within your limits."
-        return f"No number of GPUs keeps to your limits with a chance of 90%. Closest: {said}."
+            return f"{sentence}, within your limits."
+        return f"No number of GPUs keeps to your limits with a chance of 90%. Closest: {sentence}."
 
     @property
     def batch_sentences(self) -> tuple[str, ...]:
@@ -240,7 +240,7 @@ class HowMany:
         step, gpus = self.plan.step, self.plan.step.gpus
         if gpus == 1:
             return ()
-        said = f"With {step.batch_per_gpu} images per GPU a step has {step.batch_size:,}."
+        sentence = f"With {step.batch_per_gpu} images per GPU a step has {step.batch_size:,}."
         if self.other is None:
             other = (
                 f"Kept at {step.batch_size if self.other_batch > step.batch_per_gpu else self.one_gpu_batch} images in "
@@ -254,9 +254,9 @@ class HowMany:
             )
         times = step.batch_size / self.one_gpu_batch
         if times == 1:
-            return said, other, "The learning rate can stay, as a step has as many images as on one GPU."
+            return sentence, other, "The learning rate can stay, as a step has as many images as on one GPU."
         return (
-            said,
+            sentence,
             other,
             f"For {times:g} times the images per step, the usual rule is {times:g} times the learning rate, reached "
             "over 5 epochs of warm-up (Goyal et al. 2017, arXiv:1706.02677); tested there up to 8,192 images.",

@@ -305,9 +305,9 @@ class StepsByCounts:
         """What makes a table of another size, by all recorded steps of the network."""
         some = [(one.by_counts, one.table) for one in known if one.by_counts is not None]
         # As if the step had been recorded at the size that its prediction is said to have.
-        said = [(one.batch_size or 0, one.pixels or 0) for one in known if one.by_counts is not None]
+        stated_sizes = [(one.batch_size or 0, one.pixels or 0) for one in known if one.by_counts is not None]
         of_batch, of_pixels = (
-            ours / theirs if theirs else 1.0 for ours, theirs in zip(some[0][0].asked[2:], said[0], strict=True)
+            ours / theirs if theirs else 1.0 for ours, theirs in zip(some[0][0].asked[2:], stated_sizes[0], strict=True)
         )
         recorded, first = tuple(one.recorded for one, _ in some), some[0][1]
 
@@ -333,7 +333,7 @@ class StepsByCounts:
         sizes = np.array(
             [
                 (batch_size or one.asked.batch_size, pixels or one.asked.pixels)
-                for (one, _), (batch_size, pixels) in zip(some, said, strict=True)
+                for (one, _), (batch_size, pixels) in zip(some, stated_sizes, strict=True)
             ]
         )
         factors = np.array(

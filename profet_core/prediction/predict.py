@@ -313,13 +313,13 @@ def _run_stages(question: _Question, steps: Sequence[RecordedStep], recorded: st
         return read_step(models, there.anchor, groups_ms, on_anchor[number], profile, launches_ms)
 
     unused: Sequence[Sequence[Note]] = [()] * len(steps)
-    said: Sequence[CountedStep] = ()
+    steps_by_counts: Sequence[CountedStep] = ()
     if has_rates(models):
         by_name = question.by_counts if method.kind == "classes" else None
-        said, unused = counted_steps(models, batch.profiles, on_anchor, by_name, read_by_classes)
+        steps_by_counts, unused = counted_steps(models, batch.profiles, on_anchor, by_name, read_by_classes)
     if method.kind == "classes":
-        if anchor.gpu is None and said:
-            estimates = with_counts(models, estimates, batch, said)
+        if anchor.gpu is None and steps_by_counts:
+            estimates = with_counts(models, estimates, batch, steps_by_counts)
         basis = Basis.MEASURED if anchor.gpu is None else Basis.MAPPED
         table = estimates.in_table(table, layout.plan.known, basis, profiled.notes)
         table = on_other_gpus(models, table, profiled, layout.plan)
@@ -330,7 +330,7 @@ def _run_stages(question: _Question, steps: Sequence[RecordedStep], recorded: st
         estimates=estimates,
         unused=unused,
         on_anchor=on_anchor,
-        by_counts=said,
+        by_counts=steps_by_counts,
         doubts=unattributed_log_sd(batch.profiles),
     )
 
@@ -346,8 +346,8 @@ def _finish(question: _Question, stages: _Stages, column: int) -> Prediction:
     asked = recorded_as.asked._replace(precision=change.precision, training_code=change.code)
     table = change.given(own)
     if stages.by_counts:
-        said, doubt = stages.by_counts[column], float(stages.doubts[column])
-        by_counts = StepsByCounts(models, said, recorded_as, asked, doubt)
+        counted_step, doubt = stages.by_counts[column], float(stages.doubts[column])
+        by_counts = StepsByCounts(models, counted_step, recorded_as, asked, doubt)
         table = by_counts.in_table(table, own, step.log_sd)
     table = stages.layout.in_order(with_other_kernels(table, change))
     profile = counted(step.profile, step.latency_ms)

@@ -252,8 +252,8 @@ def test_a_tied_offer_is_as_cheap_or_as_fast_only_within_five_percent_and_has_bo
                 continue
             words, what, chance, name, time, cost = tie.groups()
             assert (hours[name], usd[name]) == (time, cost)
-            own_usd, own_h = map(amount, re.search(r"(\$[\d,.]+) · ([\d.]+ h)", text).groups())
-            ratio = amount(time) / own_h if what == "fast" else amount(cost) / own_usd
+            card_usd, card_h = map(amount, re.search(r"(\$[\d,.]+) · ([\d.]+ h)", text).groups())
+            ratio = amount(time) / card_h if what == "fast" else amount(cost) / card_usd
             assert ratio <= 1.055 if words.startswith("As") else ratio > 1.045, text
             assert (chance is None) is words.startswith("As")
             seen.add(words[:2])

@@ -47,7 +47,7 @@ def test_an_unexpected_error_is_one_line(open_app, monkeypatch, page):
     def fail(*_):
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr(frame, "held_in", fail)
+    monkeypatch.setattr(frame, "profile_in_slot", fail)
     app = open_app(page)
     assert lines(app.error) == [UNEXPECTED] and not app.exception
 

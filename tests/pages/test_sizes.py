@@ -162,13 +162,13 @@ def test_it_starts_with_predict_s_answer_and_has_every_size(open_app, core, mode
     assert (slider.min, slider.max, slider.step) == (*ends, 1)
     slider.set_value(at).run()
     own = {"batch": 64, "pixels": 128}[axis]
-    own_ms = predicted(core, samples[SAMPLE], "p3.2xlarge")
-    context = ScaleContext(known_at=own, known_ms=own_ms) if method == "default" else None
+    predict_ms = predicted(core, samples[SAMPLE], "p3.2xlarge")
+    context = ScaleContext(known_at=own, known_ms=predict_ms) if method == "default" else None
     expected = scale(models, "p3.2xlarge", axis, low, high, at, method=method, context=context)
     assert app.metric[0].value == f"{format_ms(expected.latency_ms)}/step"
     if method == "default":
         slider.set_value(own).run()
-        assert app.metric[0].value == f"{format_ms(own_ms)}/step", "what Predict says there"
+        assert app.metric[0].value == f"{format_ms(predict_ms)}/step", "what Predict says there"
     again = open_app("scaler", **link(app))
     assert again.metric[0].value == app.metric[0].value
 

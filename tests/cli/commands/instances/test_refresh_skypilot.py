@@ -28,7 +28,7 @@ def test_skypilot_s_prices_are_laid_over_what_the_catalog_has(run, own, skypilot
         ("verda/1B200.30V", "spot"): 1.5,
     }
     assert prices(run, "--provider", "runpod", "--source", "skypilot") == {("runpod/1x-A40", "on-demand"): 0.5}
-    # Of Shadeform's list each cloud has its own, without `--source` too; the new machine's GPU isn't told.
+    # Of Shadeform's list each cloud has its own, without `--source` too; the new machine's GPU isn't named.
     assert prices(run, "--provider", "crusoe,hyperstack", "--new") == {
         ("crusoe/A100-80GB", "on-demand"): 2.1,
         ("hyperstack/A6000", "on-demand"): 1.1,
