@@ -23,8 +23,8 @@ DONE, NO_OUTPUT, BAD_INPUT, STOPPED = 0, 1, 2, 130
 #: What writing to stdout or stderr may run into, without a file's name.
 _OUTPUT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 _STOPPED_LINE = "stopped"
-#: In the error of a library that can't be loaded.
-_NO_MEMORY = "annot allocate memory"
+#: In the error of a library that can't be loaded, and in Python's own where it could not even make one.
+_NO_MEMORY = ("annot allocate memory", "failed to map segment", "without exception set", "without setting an exception")
 #: Commands that fit models, or run scripts: the number of threads is theirs.
 _THREADS_OF_THEIR_OWN = {"profile", "collect", "data", "train", "validate"}
 
@@ -111,7 +111,9 @@ def _status_of(error: Exception) -> int:
         )
     if _is_interrupted(error):
         return _ended(_STOPPED_LINE, STOPPED)
-    if isinstance(error, MemoryError) or (isinstance(error, ImportError | OSError) and _NO_MEMORY in str(error)):
+    if isinstance(error, MemoryError) or (
+        isinstance(error, ImportError | OSError | SystemError) and any(text in str(error) for text in _NO_MEMORY)
+    ):
         return _ended("there is not enough memory: close other programs or raise this one's limit", NO_OUTPUT)
     if isinstance(error, OSError) and error.filename is None and error.errno in _OUTPUT_ERRORS:
         _drop_output()
