@@ -244,6 +244,21 @@ class Code(WordedEnum):
         "Training steps of transformers are published for one GPU (RTX 3090, AMP, 2022). On others their speed follows "
         "that of CNNs.",
     )
+    TRANSFORMER_BY_NAME = (
+        "transformer_by_name",
+        "The models learned from no profile of a transformer: its step is scaled by its layers and estimated rates.",
+    )
+    TRANSFORMER_BY_SHAPES = (
+        "transformer_by_shapes",
+        "The models learned from no profile of a transformer: its step is scaled by the shapes in the profile and "
+        "estimated rates.",
+    )
+    TRANSFORMER_BY_TIMES = (
+        "transformer_by_times",
+        "The models learned from no profile of a transformer: its step is scaled by the times of its operations and "
+        "estimated rates, and the interval is wide by judgment. The network's name, or record_shapes=True, makes it "
+        "more accurate.",
+    )
     PRODUCTS_IN_FP32 = (
         "products_in_fp32",
         "Matrix products are in FP32, PyTorch's default. Choose TF32 if your script calls "

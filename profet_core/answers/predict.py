@@ -10,7 +10,12 @@ from typing import Any, Unpack
 
 from msgspec import structs
 
-from profet_core.answers.by_layers import NetworkPrediction, NetworkProfile, network_prediction
+from profet_core.answers.by_layers import (
+    NetworkPrediction,
+    NetworkProfile,
+    network_prediction,
+    recorded_transformer,
+)
 from profet_core.answers.context import Context, Targets, filtered_context, filtered_rows, question_anchor
 from profet_core.catalog import Catalog
 from profet_core.catalog.custom_gpus import CustomGpu, SpeedPoint, with_offers_of
@@ -21,7 +26,16 @@ from profet_core.ensemble.operations import is_set_aside, kind_of
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError, ProfetError
 from profet_core.layers.by_name import step_by_counts
 from profet_core.offers import OfferTable
-from profet_core.prediction.checks import Diagnosis, check_latency, counted, diagnose, read_as, refusal, refusal_by
+from profet_core.prediction.checks import (
+    Diagnosis,
+    check_latency,
+    counted,
+    diagnose,
+    is_transformer,
+    read_as,
+    refusal,
+    refusal_by,
+)
 from profet_core.prediction.counts import ByCounts
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import PredictOptions, predict
@@ -86,6 +100,10 @@ def predicted_profile(
             f"The profile says its precision is {recorded}, not {stated}: remove {{profiled_precision}}.",
             "profiled_precision",
         )
+    if is_transformer(profile, question.network):
+        asked = structs.replace(question, latency_ms=latency_ms, anchor=anchor)
+        found = recorded_transformer(context, asked, profile, anchor)
+        return network_prediction(context, structs.replace(asked, profile=found))
     if latency_ms is None and not question.without_latency:
         latency_ms = profile.meta.step_latency_ms
     every: PredictOptions = {
@@ -368,7 +386,7 @@ def _each(context: Context, one: ProfileQuestion) -> EachPrediction:
         except (InputError, NoPredictionError) as error:
             return EachPrediction(one.profile, refusal=str(error))
     profile, latency_ms, doubt = counted(one.profile, one.latency_ms), one.latency_ms, ""
-    if refused := refusal_by(models, profile):
+    if refused := refusal_by(models, profile, one.network):
         return EachPrediction(profile, refusal=refused)
     if one.anchor is None:
         return EachPrediction(profile)

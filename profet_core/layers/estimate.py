@@ -31,8 +31,8 @@ from profet_core.catalog.gpus import (
 )
 from profet_core.catalog.instance import machine_with
 from profet_core.errors import Code, InputError, Note, not_a_cnn
-from profet_core.latency import Basis, combined_sd
-from profet_core.layers.measured import OF_PROGRAM, MeasuredTime, Steps, conditional
+from profet_core.latency import SMOOTH_MAX_POWER, Basis, combined_sd
+from profet_core.layers.measured import OF_PROGRAM, TIME_LOG_SD, MeasuredTime, Steps, conditional
 from profet_core.layers.network import Counts, Numbers
 from profet_core.layers.networks import (
     DETECTION_PIXELS,
@@ -53,7 +53,7 @@ from profet_core.training.memory import GIB_PER_VALUE, MAX_BATCH, FitAnswer, Mem
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.rates import no_less
 from profet_core.transfer.targets import Host, host_named
-from profet_profiles.units import MS_PER_S, format_ms, format_significant, whole_number
+from profet_profiles.units import MS_PER_S, SMALLEST_NUMBER, format_ms, format_significant, whole_number
 
 #: Values that an optimizer keeps per parameter in addition to its gradient.
 OPTIMIZERS = {"sgd": 0, "momentum": 1, "adam": 2}
@@ -238,6 +238,11 @@ _FUSED_LOG_SD = 0.12
 #: Of transformers on GPUs that none was measured on; by judgment: published A100 steps in PaddlePaddle, which no fit
 #: has seen, take up to twice the estimate.
 _OTHER_GPU_LOG_SD = 0.3
+#: Error of a step by kinds of work that were read off class times, on networks that the reader didn't see; how far the
+#: amount of work, and the number of kernels, that were read are off, in the logarithm.
+READ_LOG_SD, WORK_LOG_SD, KERNELS_LOG_SD = 0.08, 0.5, 0.3
+#: The same of transformers' steps, by judgment: no profile of one is published.
+_READ_TRANSFORMER_LOG_SD = 0.15
 #: A measured step whose launches count at least as much as its work.
 _LAUNCHED = 0.5
 #: What explains an unusual step: a precision that changes it, in the logarithm; JPEG images at least this large, which
@@ -267,6 +272,8 @@ class NetworkStep:
     training_code : one of `catalog.gpus.CODES`.
     frozen_backbone : only the last dense layer is trained.
     as_measured : whether PROFET's program runs it, as it ran the measured networks; None: if it ran this one.
+    is_read : whether its counts were read off class times, which say what kinds of work there are; how much, a step's
+        time.
     """
 
     network: Counts
@@ -277,20 +284,26 @@ class NetworkStep:
     training_code: str = PLAIN
     frozen_backbone: bool = False
     as_measured: bool | None = None
+    is_read: bool = False
 
 
+#: A GPU that works for less of a step waits for its host.
+_HOST_BOUND_SHARE = 0.85
 #: A GPU and its host.
 GpuOnHost = tuple[Gpu, Host]
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredStep:
-    """A step of the network that the user measured, in the question's precision.
+    """A step of the network that the user measured.
 
     Attributes
     ----------
     vcpus : of its machine, if known.
     network : counts at its image size; None: the question's.
+    precision, training_code : None: the question's.
+    log_sd : error of the time; more than `TIME_LOG_SD` where it is inferred from a profile.
+    busy_ms : how long the GPU worked, which a profile says.
     """
 
     on: GpuOnHost
@@ -298,10 +311,34 @@ class MeasuredStep:
     latency_ms: float
     vcpus: int | None = None
     network: Counts | None = None
+    precision: str | None = None
+    training_code: str | None = None
+    log_sd: float = TIME_LOG_SD
+    busy_ms: float | None = None
+
+    @property
+    def is_host_bound(self) -> bool:
+        """Whether the GPU waited for its host."""
+        return self.busy_ms is not None and self.busy_ms < _HOST_BOUND_SHARE * self.latency_ms
+
+    def parts(self, usual: Steps) -> list[tuple[Steps, float]]:
+        """What was measured: a usual step and its milliseconds; of a GPU that waited, of its work and its host."""
+        if self.busy_ms is None or not self.is_host_bound:
+            return [(usual, self.latency_ms)]
+        none = np.full(1, SMALLEST_NUMBER)
+        waited = self.latency_ms**SMOOTH_MAX_POWER - self.busy_ms**SMOOTH_MAX_POWER
+        host = replace(usual, work_ms=none), waited ** (1 / SMOOTH_MAX_POWER)
+        return [(replace(usual, launch_ms=none, start_ms=none), self.busy_ms), host]
 
     def of(self, step: NetworkStep) -> NetworkStep:
-        """The step that was measured, where another size of the network is asked for."""
-        return replace(step, batch_size=self.batch_size, network=self.network or step.network)
+        """The step that was measured, where another size or mode of the network is asked for."""
+        return replace(
+            step,
+            batch_size=self.batch_size,
+            network=self.network or step.network,
+            precision=self.precision or step.precision,
+            training_code=self.training_code or step.training_code,
+        )
 
 
 def measured_step(models: Models, catalog: Catalog, time: MeasuredTime) -> MeasuredStep:
@@ -434,18 +471,22 @@ def _scaled(
     usual = [_usual(models, step, one) for one in measured]
     # Nobody else's program is that of PROFET's cells.
     least = rate_model_of(models).source_log_sd
+    parts = [(part, ms, one) for one, (each, _) in zip(measured, usual, strict=True) for part, ms in one.parts(each)]
     steps, given = (
         replace(some, shared_log_sd=OF_PROGRAM * np.maximum(some.shared_log_sd, least))
-        for some in (on_gpus.steps, Steps.joined([one for one, _ in usual]))
+        for some in (on_gpus.steps, Steps.joined([part for part, _, _ in parts]))
     )
-    steps, explained = conditional(steps, given, np.array([one.latency_ms for one in measured]))
+    times_ms, log_sds = np.array([(ms, one.log_sd) for _, ms, one in parts]).T
+    steps, explained = conditional(steps, given, times_ms, log_sds)
+    launched = {id(one): share for (_, _, one), share in zip(parts, explained.launched, strict=True)}
     table = _estimates(models, step, on_gpus._replace(steps=steps))
     words = [_named(step, one) for one in measured]
     origin = Note(Code.SCALED_STEP, measured=" and ".join(f"{time} on {gpu}" for time, gpu in words))
     rows = range(len(table.targets))
     table = table.with_rows(rows, basis=[Basis.SCALED] * len(rows), notes=[(origin, *notes) for notes in table.notes])
     for row, target in enumerate(table.targets):
-        same = [one.latency_ms for one in measured if one.on[0] == target.gpu and one.of(step) == step]
+        exact = [one for one in measured if one.log_sd <= TIME_LOG_SD and one.of(step) == step]
+        same = [one.latency_ms for one in exact if one.on[0] == target.gpu]
         if same:
             latency_ms = same[0] if len(same) == 1 else geometric_mean(same)
             table = table.with_rows(
@@ -458,9 +499,10 @@ def _scaled(
                 launch_ms=np.nan,
             )
     notes: list[Note] = []
-    for one, (_, estimated), (time, gpu), launched in zip(measured, usual, words, explained.launched, strict=True):
-        notes.append(_usual_note(models, step, one, estimated, time, gpu))
-        if launched >= _LAUNCHED:
+    for one, (_, estimated), (time, gpu) in zip(measured, usual, words, strict=True):
+        if one.busy_ms is None:
+            notes.append(_usual_note(models, step, one, estimated, time, gpu))
+        if launched[id(one)] >= _LAUNCHED:
             notes.append(Note(Code.LAUNCHES_MEASURED, measured=time, gpu=gpu))
     return table, notes
 
@@ -673,6 +715,7 @@ def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost])
         _FUSED_LOG_SD if case is Case.TRANSFORMER else 0.0,
         _FROZEN_LOG_SD if step.frozen_backbone else 0.0,
         _SMALL_IMAGES_LOG_SD if network.pixels < MIN_MEASURED_PIXELS else 0.0,
+        WORK_LOG_SD if step.is_read else 0.0,
     )
     is_known = measured is not None or known_as in model.known.names
     at_larger = Regime.LARGER_BATCH if batch_size > MAX_MEASURED_BATCH else Regime.INTERPOLATION
@@ -689,7 +732,10 @@ def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost])
         start_ms=start_ms * factors,
         network_log_sd=np.hypot(
             np.array([model.log_sds[case_key(case, mode, doubted_batch)] for mode in modes]) * np.sqrt(shares),
-            _small_batch_log_sd(network, batch_size) if step.as_measured is None else 0.0,
+            combined_sd(
+                _small_batch_log_sd(network, batch_size) if step.as_measured is None else 0.0,
+                _READ_TRANSFORMER_LOG_SD if step.is_read else 0.0,
+            ),
         ),
         gpu_log_sd=np.array(
             [
@@ -702,7 +748,7 @@ def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost])
         ),
         launch_log_sd=hosts_log_sd if is_measured else np.hypot(hosts_log_sd, model.launch_log_sd),
         shared_log_sd=np.full(len(targets), shared_log_sd),
-        kernels_log_sd=np.zeros(len(targets)),
+        kernels_log_sd=np.full(len(targets), KERNELS_LOG_SD if step.is_read else 0.0),
         removed=np.zeros(len(targets)),
     )
     return _OnGpus(

@@ -207,7 +207,7 @@ SHARES = Shares()
 #: What steps of one program share, over the spread of sources: tuned code is further off than their usual spread.
 OF_PROGRAM = 2.0
 #: Error of a measured time; and the least that an answer scaled from it has.
-_TIME_LOG_SD, _LEAST_LOG_SD = 0.02, 0.03
+TIME_LOG_SD, _LEAST_LOG_SD = 0.02, 0.03
 #: Steps to the mean, each a part of the way: a faster step may need less of both, work and launches.
 _ITERATIONS, _STEP, _CONVERGED = 60, 0.3, 1e-7
 
@@ -311,7 +311,7 @@ def conditional(
     steps: Steps,
     given: Steps,
     given_ms: FloatArray,
-    given_log_sd: FloatArray | float = _TIME_LOG_SD,
+    given_log_sd: FloatArray | float = TIME_LOG_SD,
     shares: Shares = SHARES,
 ) -> tuple[Steps, Steps]:
     """The steps, and the given ones, by what was measured of the given ones: the mean of the model's own distribution.

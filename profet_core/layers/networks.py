@@ -13,7 +13,7 @@ from functools import cache
 from types import MappingProxyType
 
 from profet_core.errors import InputError, not_a_cnn
-from profet_core.layers.network import VALUE_NAMES, Counts, Elements, Flops
+from profet_core.layers.network import VALUE_NAMES, Counts, Elements, Flops, check_patches
 from profet_core.shipped import shipped_bytes
 
 #: Image sizes of a network by name.
@@ -375,12 +375,7 @@ def counts_of(name: str, pixels: int | None = None, classes: int | None = None) 
     pixels = network.native_pixels if pixels is None else pixels
     if not MIN_PIXELS <= pixels <= MAX_PIXELS:
         raise InputError(f"Images of {pixels:,} pixels are not supported: use {MIN_PIXELS} to {MAX_PIXELS:,}.")
-    if pixels % network.size_step:
-        below = max(pixels // network.size_step, 1) * network.size_step
-        raise InputError(
-            f"{network.name} cuts images into patches of {network.size_step} pixels: use {below} or "
-            f"{below + network.size_step} pixels instead of {pixels:,}."
-        )
+    check_patches(network.name, network.size_step, pixels)
     if classes is not None and not 1 <= classes <= MAX_CLASSES:
         raise InputError(f"{classes:,} classes are not supported: use 1 to {MAX_CLASSES:,}.")
     if classes is not None and not network.counts.features:
