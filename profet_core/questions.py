@@ -148,8 +148,8 @@ Parameters: TypeAlias = Annotated[
 NetworkName: TypeAlias = Annotated[
     Text | None,
     about(
-        "network name, such as ResNet50, or none to predict from the profile alone (default: from the profile or its "
-        "file's name)",
+        "network name, such as ResNet50; none to predict from the profile alone; or vision-transformer of one that has "
+        "no known name (default: from the profile or its file's name)",
         "NAME",
     ),
 ]

@@ -6,12 +6,14 @@ import math
 import re
 from array import array
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
-from profet_profiles.intervals import FloatArray
 from profet_profiles.record import TransformerWork
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from profet_profiles.intervals import FloatArray
 
 Shape = Sequence[int]
 _MAX_DIMENSIONS, _MAX_SIDE = 8, 10**9
@@ -28,11 +30,28 @@ _NORMALIZATIONS = frozenset(
 )
 _FUNCTIONS = frozenset(
     f"aten::{name}"
-    for name in "gelu relu relu_ silu silu_ hardswish sigmoid tanh leaky_relu elu mish native_dropout pow exp".split()
+    for name in [
+        "gelu",
+        "relu",
+        "relu_",
+        "silu",
+        "silu_",
+        "hardswish",
+        "sigmoid",
+        "tanh",
+        "leaky_relu",
+        "elu",
+        "mish",
+        "native_dropout",
+        "pow",
+        "exp",
+    ]
 )
-_SUMS = frozenset(f"aten::{name}" for name in "add add_ mul mul_ sub div div_".split())
-_COPIES = frozenset(f"aten::{name}" for name in "copy_ cat roll index constant_pad_nd".split())
-_POOLS = frozenset(f"aten::{name}" for name in "mean avg_pool2d max_pool2d_with_indices _adaptive_avg_pool2d".split())
+_SUMS = frozenset(f"aten::{name}" for name in ["add", "add_", "mul", "mul_", "sub", "div", "div_"])
+_COPIES = frozenset(f"aten::{name}" for name in ["copy_", "cat", "roll", "index", "constant_pad_nd"])
+_POOLS = frozenset(
+    f"aten::{name}" for name in ["mean", "avg_pool2d", "max_pool2d_with_indices", "_adaptive_avg_pool2d"]
+)
 _GRADIENT = "torch::autograd::AccumulateGrad"
 _EMBEDDING, _CONVOLUTION = "aten::embedding", "aten::convolution"
 _PRODUCTS = {"aten::mm": 0, "aten::addmm": 1, "aten::bmm": 0, "aten::baddbmm": 1}
@@ -142,7 +161,10 @@ def _convolution(shapes: Sequence[Shape], concrete: object) -> _Row | None:
     stride, padding = pair(3, kernel), pair(4, (0, 0))
     if not all(stride):
         return None
-    output = [(side + 2 * pad - size) // step + 1 for side, pad, size, step in zip(image, padding, kernel, stride, strict=True)]
+    output = [
+        (side + 2 * pad - size) // step + 1
+        for side, pad, size, step in zip(image, padding, kernel, stride, strict=True)
+    ]
     values = batch * filters * math.prod(max(side, 1) for side in output)
     is_spatial = math.prod(kernel) > 1
     flops, read = 2.0 * values * within * math.prod(kernel), float(batch * channels * math.prod(image))
@@ -179,6 +201,8 @@ class ShapeRows:
         ----------
         counts, is_forward : of starts, whether they lie in a step that counts, and in its forward pass.
         """
+        import numpy as np  # late: most files need none
+
         begins, kinds = np.frombuffer(self._begins), np.frombuffer(self._fields, np.int8)
         values = np.frombuffer(self._values).reshape(-1, 4)
         kept = counts(begins)

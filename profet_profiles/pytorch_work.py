@@ -154,9 +154,12 @@ def reduce_events(events: PyTorchEvents, check_time: Callable[[], None] = lambda
         totals.passes = max(int(np.median(loop.passes_in(steps)[kept & (updates == 1)])), 1)
     totals.updates = int(np.median(repeated[kept]))
     totals.step_us = float(np.median((ends - begins)[kept])) if steps.basis == "marked" else None
-    totals.work = events.work.work(
-        lambda times_us: kept[steps.step_of(times_us)] & (steps.step_of(times_us) >= 0), host.is_forward, int(kept.sum())
-    )
+
+    def counts(times_us: FloatArray) -> np.ndarray:
+        step = steps.step_of(times_us)
+        return (step >= 0) & kept[step]
+
+    totals.work = events.work.work(counts, host.is_forward, int(kept.sum()))
     host.add_up(totals, steps, kept)
     gpu.add_up(totals, kept, ends - begins, kernels, host.shares)
     return totals

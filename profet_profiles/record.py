@@ -81,7 +81,8 @@ class TransformerWork:
     ----------
     convolution_flops, dense_flops, product_flops : a multiply-add is two; products are of two matrices that the network
         computes, as attention does.
-    convolution_outputs, dense_outputs, product_outputs, inputs : values that these put out, and that the first two read.
+    convolution_outputs, dense_outputs, product_outputs : values that these put out.
+    inputs : values that the first two read.
     normalization, activation, elementwise, pooling, copies : values that layers of that kind put out.
     score : values of attention's scores that fused kernels keep on the chip.
     operations, products : numbers.

@@ -13,6 +13,7 @@ from msgspec import Struct
 from profet_core.answers.advise import answer_advise
 from profet_core.answers.context import Context
 from profet_core.answers.estimate import answer_estimate
+from profet_core.answers.predict import predicted_question
 from profet_core.answers.scaleout import answer_scaleout
 from profet_core.catalog import load_catalog as read_catalog
 from profet_core.catalog.collection import Catalog
@@ -22,10 +23,11 @@ from profet_core.errors import InputError
 from profet_core.layers.by_name import step_by_counts
 from profet_core.prediction import models as shipped
 from profet_core.prediction import predict as prediction
+from profet_core.prediction.checks import is_transformer
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import Predictions
 from profet_core.prediction.table import Prediction
-from profet_core.questions import AdviseQuestion, EstimateQuestion, ScaleoutQuestion, ask, fields_of
+from profet_core.questions import AdviseQuestion, EstimateQuestion, PredictQuestion, ScaleoutQuestion, ask, fields_of
 from profet_core.transfer.custom_gpu import with_custom_gpus
 from profet_profiles.record import Profile
 
@@ -85,6 +87,21 @@ def predict(
     """
     if latency_ms is not None and without_latency:
         raise InputError("Give {without_latency} or {latency_ms}, not both.", "without_latency", "latency_ms")
+    if is_transformer(profile, network):
+        question = PredictQuestion(
+            profile=profile,
+            anchor=anchor,
+            latency_ms=latency_ms,
+            without_latency=without_latency,
+            trust_latency=trust_latency,
+            network=network,
+            measured=measured or {},
+            targets=targets,
+            method=method,
+            precision=precision,
+            training_code=training_code,
+        )
+        return predicted_question(Context(models, catalog, models.transfer.gpus), question)
     if latency_ms is None and not without_latency:
         latency_ms = profile.meta.step_latency_ms
     return prediction.predict(

@@ -39,6 +39,7 @@ from profet_core.prediction.table import Prediction
 from profet_core.prediction.targets import anchor_gpu, find_anchor
 from profet_core.questions import PredictQuestion, ProfileQuestion
 from profet_core.training.memory import FitAnswer, Verdict
+from profet_profiles.pytorch_trace import PADDLE_WARNING, TRANSLATED_WARNING
 from profet_profiles.record import Profile, ProfileMeta
 from profet_profiles.units import US_PER_MS, format_ms
 
@@ -138,7 +139,9 @@ def unknown_profile(name: str, reason: str) -> NetworkProfile:
 
 
 def _profile(name: str, counts: Counts, batch_size: int) -> NetworkProfile:
-    return NetworkProfile({}, _meta(ProfileMeta(network=name), counts, batch_size), counts=counts, source_format="network")
+    return NetworkProfile(
+        {}, _meta(ProfileMeta(network=name), counts, batch_size), counts=counts, source_format="network"
+    )
 
 
 def _meta(meta: ProfileMeta, counts: Counts, batch_size: int) -> ProfileMeta:
@@ -176,7 +179,9 @@ def recorded_transformer(context: Context, question: ProfileQuestion, profile: P
     _, step_ms = without_input_wait(profile, step_ms)
     assert step_ms is not None, "it is given"
     pixels, work, known = meta.pixels or _USUAL_PIXELS, meta.work, vision_network(profile, question.network)
-    caveats, counts, attends_whole = [str(one) for one in profile.warnings], None, None
+    # Their operations are mapped to no models.
+    caveats = [one for one in profile.warnings if one not in (TRANSLATED_WARNING, PADDLE_WARNING)]
+    counts, attends_whole = None, None
     if known is not None:
         try:
             counts = counts_of(known.name, pixels)

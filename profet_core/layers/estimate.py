@@ -289,6 +289,8 @@ class NetworkStep:
 
 #: A GPU that works for less of a step waits for its host.
 _HOST_BOUND_SHARE = 0.85
+#: What a host takes of a step that its GPU bounds, if it usually takes more, and that share's error; by judgment.
+_LEFT_SHARE, _LEFT_LOG_SD = 0.5, 0.3
 #: A GPU and its host.
 GpuOnHost = tuple[Gpu, Host]
 
@@ -316,19 +318,18 @@ class MeasuredStep:
     log_sd: float = TIME_LOG_SD
     busy_ms: float | None = None
 
-    @property
-    def is_host_bound(self) -> bool:
-        """Whether the GPU waited for its host."""
-        return self.busy_ms is not None and self.busy_ms < _HOST_BOUND_SHARE * self.latency_ms
-
-    def parts(self, usual: Steps) -> list[tuple[Steps, float]]:
-        """What was measured: a usual step and its milliseconds; of a GPU that waited, of its work and its host."""
-        if self.busy_ms is None or not self.is_host_bound:
-            return [(usual, self.latency_ms)]
+    def parts(self, usual: Steps) -> list[tuple[Steps, float, float]]:
+        """What was measured: a step, its milliseconds and their error; of a profile its work, and its host."""
+        if self.busy_ms is None:
+            return [(usual, self.latency_ms, self.log_sd)]
         none = np.full(1, SMALLEST_NUMBER)
-        waited = self.latency_ms**SMOOTH_MAX_POWER - self.busy_ms**SMOOTH_MAX_POWER
-        host = replace(usual, work_ms=none), waited ** (1 / SMOOTH_MAX_POWER)
-        return [(replace(usual, launch_ms=none, start_ms=none), self.busy_ms), host]
+        work, host = replace(usual, launch_ms=none, start_ms=none), replace(usual, work_ms=none)
+        if self.busy_ms < _HOST_BOUND_SHARE * self.latency_ms:
+            waited = self.latency_ms**SMOOTH_MAX_POWER - self.busy_ms**SMOOTH_MAX_POWER
+            return [(work, self.busy_ms, self.log_sd), (host, waited ** (1 / SMOOTH_MAX_POWER), self.log_sd)]
+        found, launches_ms = [(work, self.latency_ms, self.log_sd)], _LEFT_SHARE * self.latency_ms
+        # A host that keeps its GPU busy is faster, by an unknown factor.
+        return [*found, (host, launches_ms, _LEFT_LOG_SD)] if host.latency_ms.item() > launches_ms else found
 
     def of(self, step: NetworkStep) -> NetworkStep:
         """The step that was measured, where another size or mode of the network is asked for."""
@@ -471,14 +472,15 @@ def _scaled(
     usual = [_usual(models, step, one) for one in measured]
     # Nobody else's program is that of PROFET's cells.
     least = rate_model_of(models).source_log_sd
-    parts = [(part, ms, one) for one, (each, _) in zip(measured, usual, strict=True) for part, ms in one.parts(each)]
+    parts = [(*part, one) for one, (each, _) in zip(measured, usual, strict=True) for part in one.parts(each)]
     steps, given = (
         replace(some, shared_log_sd=OF_PROGRAM * np.maximum(some.shared_log_sd, least))
-        for some in (on_gpus.steps, Steps.joined([part for part, _, _ in parts]))
+        for some in (on_gpus.steps, Steps.joined([part for part, *_ in parts]))
     )
-    times_ms, log_sds = np.array([(ms, one.log_sd) for _, ms, one in parts]).T
+    times_ms, log_sds = np.array([(ms, log_sd) for _, ms, log_sd, _ in parts]).T
     steps, explained = conditional(steps, given, times_ms, log_sds)
-    launched = {id(one): share for (_, _, one), share in zip(parts, explained.launched, strict=True)}
+    # Of several parts of one, its work.
+    launched = {id(one): share for (*_, one), share in reversed([*zip(parts, explained.launched, strict=True)])}
     table = _estimates(models, step, on_gpus._replace(steps=steps))
     words = [_named(step, one) for one in measured]
     origin = Note(Code.SCALED_STEP, measured=" and ".join(f"{time} on {gpu}" for time, gpu in words))
@@ -500,9 +502,10 @@ def _scaled(
             )
     notes: list[Note] = []
     for one, (_, estimated), (time, gpu) in zip(measured, usual, words, strict=True):
+        waits = one.busy_ms is not None and one.busy_ms < _LAUNCHED * one.latency_ms
         if one.busy_ms is None:
             notes.append(_usual_note(models, step, one, estimated, time, gpu))
-        if launched[id(one)] >= _LAUNCHED:
+        if waits or launched[id(one)] >= _LAUNCHED:
             notes.append(Note(Code.LAUNCHES_MEASURED, measured=time, gpu=gpu))
     return table, notes
 
@@ -754,7 +757,8 @@ def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost])
     return _OnGpus(
         steps=steps,
         rows={target: row for row, target in enumerate(targets)},
-        has_cells=[bool(name) for name in instances],
+        # No transformer was measured with PROFET's cells.
+        has_cells=[bool(name) and case is not Case.TRANSFORMER for name in instances],
         regimes=[seen if name else unseen for name in instances],
     )
 

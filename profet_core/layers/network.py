@@ -227,17 +227,16 @@ class Counts:
         return self.layers.products > 1
 
 
-#: Tokens that see each other, over those of an image, from which attention is over all of it and not over windows.
-_WHOLE_IMAGE_SHARE = 0.5
-
-
 def counts_of_work(work: TransformerWork, batch_size: int, pixels: int) -> Counts:
     """What one image takes in a transformer whose step's shapes were recorded."""
 
     def each(value: float) -> int:
         return round(value / batch_size)
 
-    values, flops = round(work.operations), work.dense_flops + work.product_flops
+    values, products = round(work.operations), work.dense_flops + work.product_flops
+    # More would be a convolutional network's, and its times say it of what isn't.
+    convolution = min(work.convolution_flops, _PATCH_SHARE * products)
+    flops = products + work.convolution_flops - convolution
     outputs = work.convolution_outputs + work.dense_outputs
     function = work.activation + work.score
     others = work.normalization + function + work.elementwise + work.pooling + work.copies + work.product_outputs
@@ -248,7 +247,7 @@ def counts_of_work(work: TransformerWork, batch_size: int, pixels: int) -> Count
         trainable_parameters=round(work.parameters),
         dense_parameters=round(work.dense_parameters),
         features=0,
-        flops=Flops(each(work.convolution_flops), 0, 0, 0, each(flops), 0, 0, each(work.product_flops)),
+        flops=Flops(each(convolution), 0, 0, 0, each(flops), 0, 0, each(work.product_flops)),
         elements=Elements(
             all=each(outputs + others),
             other=each(others),
@@ -276,16 +275,21 @@ def at_pixels(counts: Counts, pixels: int, *, attends_whole: bool) -> Counts:
     more = area * (area - 1) if attends_whole else 0.0
     flops = Flops(*(area * value for value in counts.flops))
     elements = Elements(*(area * value for value in counts.elements))
-    added_flops, added = more * counts.flops.product, more * counts.elements.score
+    grown = replace(counts, pixels=pixels, flops=flops, elements=elements)
+    return with_attention(grown, more * counts.flops.product, more * counts.elements.score)
+
+
+def with_attention(counts: Counts, flops: float, scores: float) -> Counts:
+    """Counts with so many more FLOPs of attention's products, and values of its scores."""
+    elements = counts.elements
     return replace(
         counts,
-        pixels=pixels,
-        flops=flops._replace(dense=flops.dense + added_flops, product=flops.product + added_flops),
+        flops=counts.flops._replace(dense=counts.flops.dense + flops, product=counts.flops.product + flops),
         elements=elements._replace(
-            all=elements.all + added,
-            other=elements.other + added,
-            function=elements.function + added,
-            score=elements.score + added,
+            all=elements.all + scores,
+            other=elements.other + scores,
+            function=elements.function + scores,
+            score=elements.score + scores,
         ),
     )
 
@@ -318,6 +322,10 @@ VALUE_NAMES = (
 #: of the FLOPs than a convolutional network has in its only convolution.
 MAX_PATCH_CONVOLUTIONS, MIN_CONVOLUTION_SHARE = 1, 0.1
 _CONVOLUTIONS = (Kind.CONVOLUTION, Kind.POINTWISE, Kind.GROUPED, Kind.DEPTHWISE)
+#: FLOPs of the patches' convolution, over those of matrix products, at most.
+_PATCH_SHARE = MIN_CONVOLUTION_SHARE / 2
+#: Tokens that see each other, over those of an image, from which attention is over all of it and not over windows.
+_WHOLE_IMAGE_SHARE = 0.5
 
 
 def count(layers: Iterable[Layer], pixels: int, classes: int | None = None) -> Counts:

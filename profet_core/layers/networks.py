@@ -13,7 +13,7 @@ from functools import cache
 from types import MappingProxyType
 
 from profet_core.errors import InputError, not_a_cnn
-from profet_core.layers.network import VALUE_NAMES, Counts, Elements, Flops, check_patches
+from profet_core.layers.network import VALUE_NAMES, Counts, Elements, Flops, check_patches, with_attention
 from profet_core.shipped import shipped_bytes
 
 #: Image sizes of a network by name.
@@ -431,7 +431,19 @@ def _grown(sizes: Mapping[int, Counts], pixels: int) -> Counts:
         value = start + share * (end - start)
         # Far below the smallest size a line may fall below zero.
         grown.append(max(round(value), round(min(start, end) * (pixels / one.pixels) ** 2) if value < 0 else 0))
-    return replace(Counts.from_values(grown), pixels=pixels)
+    found = replace(Counts.from_values(grown), pixels=pixels)
+    pairs = (one.flops.product, other.flops.product), (one.elements.score, other.elements.score)
+    larger = math.log(other.pixels / one.pixels)
+    if not min(map(min, pairs)) or math.log(pairs[0][1] / pairs[0][0]) < _ATTENDS_WHOLE * larger:
+        return found
+    # Attention over the whole image grows with the square of its tokens.
+    products, scores = (start * (end / start) ** (math.log(pixels / one.pixels) / larger) for start, end in pairs)
+    return with_attention(found, products - found.flops.product, scores - found.elements.score)
+
+
+#: Power of the image's side by which attention's products grow at least where it is over the whole image: 4, over
+#: windows 2.
+_ATTENDS_WHOLE = 3.0
 
 
 @cache

@@ -188,9 +188,13 @@ VISION_TRANSFORMER = "vision-transformer"
 #: A patch convolution of a small transformer takes up to this share of the time of convolutions and products; it has no
 #: gradient of its input, which are the images.
 MAX_PATCH_SHARE = 0.4
-#: Rows of an embedding that is looked up: more are words.
-MIN_VOCABULARY = 1_000
-_EMBEDDING = re.compile(f"{DEVICE_PREFIX}(?:aten::_?embedding|ResourceScatterAdd|UnsortedSegmentSum|SparseApply)")
+#: Rows of an embedding that is looked up: more are words, fewer may be places or classes.
+MIN_VOCABULARY = 5_000
+#: The gradient or the update of an embedding; what cuts images into patches beside convolutions.
+_EMBEDDING = re.compile(
+    f"{DEVICE_PREFIX}(?:aten::_?embedding|ResourceScatter|(?:Resource)?SparseApply|UnsortedSegmentSum)"
+)
+_PATCHES = f"{DEVICE_PREFIX}ExtractImagePatches"
 
 
 def refusal(profile: Profile, network: str | None = None) -> str:
@@ -254,27 +258,29 @@ def is_transformer(profile: Profile, network: str | None = None) -> bool:
         return False
     if (known := vision_network(profile, network)) is not None:
         return not known.counts.is_convolutional
-    return sums[_ATTENTION] > 0 and not any(name in profile.operations for name in _INPUT_GRADIENTS)
+    return sums[_ATTENTION] > 0 and _cuts_images(profile)
 
 
 def _no_vision(profile: Profile, network: str | None, sums: Mapping[str, float]) -> str:
     """Why a step without a CNN's convolutions is of no network for images, or what to say of it; empty if it is."""
     work, convolves = profile.meta.work, sums[_CONVOLUTIONS] > 0
     looks_up = any(_EMBEDDING.match(name) for name in profile.operations)
+    why = ""
     if sums[_PRODUCTS] <= 0:
         share = sums[_CONVOLUTIONS] / profile.device_busy_us
         why = f"{f'{share:.1%}' if share else 'none'} of its GPU time is convolutions or matrix products"
-        return not_a_cnn("This is no vision network's step", why, "Record one's training step", _KNOWN)
-    if (work is not None and work.vocabulary >= MIN_VOCABULARY) or (looks_up and not convolves):
+    elif work is not None and work.vocabulary >= MIN_VOCABULARY:
+        why = f"it looks up words in an embedding of {work.vocabulary:,.0f}"
+    elif work is None and looks_up and not convolves and _PATCHES not in profile.operations:
         why = "it looks up an embedding and convolves no image, as language models do"
-        if convolves:
-            why = f"it looks up words in an embedding of {work.vocabulary:,.0f}" if work else why
-        return not_a_cnn("This is no vision network's step", why, "Record one's training step", _KNOWN)
+    if why:
+        known = "CNNs and vision transformers"
+        return not_a_cnn("This is no vision network's step", why, "Record one's training step", known)
     if VISION_TRANSFORMER in (network, profile.meta.network) or vision_network(profile, network):
         return ""
-    # A patch convolution has no gradient of its input.
-    cuts = convolves and not any(name in profile.operations for name in _INPUT_GRADIENTS)
-    if (cuts and not looks_up) or (work is not None and work.patch > 0 and profile.meta.pixels is not None):
+    if (_cuts_images(profile) and not looks_up) or (
+        work is not None and work.patch > 0 and profile.meta.pixels is not None
+    ):
         return ""
     return (
         "This step has almost no convolutions, and nothing in the profile says whether it reads images: if it does, "
@@ -292,9 +298,21 @@ def vision_network(profile: Profile, network: str | None) -> NamedNetwork | None
     return None if found is None or found.is_refused else found
 
 
-_KNOWN = "CNNs and vision transformers"
 _ATTENTION = "attention"
-_INPUT_GRADIENTS = tuple(f"{DEVICE_PREFIX}{kind}BackpropInput" for kind in ("Conv2D", "DepthwiseConv2dNative"))
+_FORWARD, _OF_INPUT, _OF_FILTER = (
+    tuple(f"{DEVICE_PREFIX}{kind}{part}" for kind in ("Conv2D", "DepthwiseConv2dNative", "_FusedConv2D"))
+    for part in ("", "BackpropInput", "BackpropFilter")
+)
+#: What other kernels that a convolution's gradient starts may take beside it.
+_MAX_OTHER_SHARE = 0.25
+
+
+def _cuts_images(profile: Profile) -> bool:
+    """Whether convolutions have no gradient of their input, as that of patches: its input are the images."""
+    forward_us, input_us, filter_us = (
+        sum(profile.operations.get(name, 0.0) for name in names) for names in (_FORWARD, _OF_INPUT, _OF_FILTER)
+    )
+    return forward_us > 0 and input_us <= _MAX_OTHER_SHARE * filter_us
 
 
 def _work_us(profile: Profile) -> tuple[dict[str, float], dict[str, float]]:
