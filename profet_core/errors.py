@@ -296,13 +296,13 @@ class Code(WordedEnum):
 STEPS_CODES = (Code.STEPS_INFERRED, Code.STEPS_ASSUMED)
 
 
-def not_a_cnn(what: str, why: str, advice: str, known: str = "CNNs") -> str:
+def no_vision(what: str, why: str, advice: str) -> str:
     """Why a step or a network gets no latency.
 
-    >>> not_a_cnn("This network is not a CNN", "it has recurrent layers", "Give a CNN")
-    'This network is not a CNN: it has recurrent layers, and the models know only CNNs. Give a CNN.'
+    >>> no_vision("This is no vision network", "it has recurrent layers", "Give one")
+    'This is no vision network: it has recurrent layers, and the models know only CNNs and vision transformers. Give one.'
     """
-    return f"{what}: {why}, and the models know only {known}. {advice}."
+    return f"{what}: {why}, and the models know only CNNs and vision transformers. {advice}."
 
 
 class Note(str):

@@ -157,7 +157,8 @@ def reduce_events(events: PyTorchEvents, check_time: Callable[[], None] = lambda
 
     def counts(times_us: FloatArray) -> np.ndarray:
         step = steps.step_of(times_us)
-        return (step >= 0) & kept[step]
+        found: np.ndarray = (step >= 0) & kept[step]
+        return found
 
     totals.work = events.work.work(counts, host.is_forward, int(kept.sum()))
     host.add_up(totals, steps, kept)

@@ -30,7 +30,7 @@ from profet_core.catalog.gpus import (
     runs_as,
 )
 from profet_core.catalog.instance import machine_with
-from profet_core.errors import Code, InputError, Note, not_a_cnn
+from profet_core.errors import Code, InputError, Note, no_vision
 from profet_core.latency import SMOOTH_MAX_POWER, Basis, combined_sd
 from profet_core.layers.measured import OF_PROGRAM, TIME_LOG_SD, MeasuredTime, Steps, conditional
 from profet_core.layers.network import Counts, Numbers
@@ -256,7 +256,7 @@ def check_vision(network: Counts) -> None:
     """Refuse a network that neither convolves its images nor cuts them into patches, and has no attention."""
     if not network.layers.spatial and not network.has_attention:
         why = "it has neither a convolution nor attention"
-        raise InputError(not_a_cnn("This network is not for images", why, "Give one", "CNNs and vision transformers"))
+        raise InputError(no_vision("This network is not for images", why, "Give one"))
 
 
 @dataclass(frozen=True, slots=True)

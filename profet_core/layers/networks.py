@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
 
-from profet_core.errors import InputError, not_a_cnn
+from profet_core.errors import InputError, no_vision
 from profet_core.layers.network import VALUE_NAMES, Counts, Elements, Flops, check_patches, with_attention
 from profet_core.shipped import shipped_bytes
 
@@ -147,7 +147,7 @@ _ALIASES = tuple(
     }.items()
 )
 #: Of names that aren't in the table: what no network is called that can be estimated.
-_NO_CNN = re.compile(
+_NO_VISION = re.compile(
     r"(?i)\b(bert|roberta|distilbert|gpt|llama|mistral|qwen|gemma|t5|whisper|wav2vec2?|lstm|gru|rnn|transformer|"
     r"(rt)?detr|segformer|mask2?former|clip|siglip|sam|cvt|dpt|mit-b\d|yolos)(?![a-z])"
 )
@@ -214,12 +214,12 @@ def network_name(text: str) -> str:
     """
     found = named_network(text)
     if found.is_refused:
-        raise _no_cnn(text)
+        raise _no_vision_name(text)
     return found.name
 
 
 def sized_name(text: str) -> str:
-    """The unique name of the CNN that is meant, or the text, if it names a checkpoint of another image size.
+    """The unique name of the network that is meant, or the text, if it names a checkpoint of another image size.
 
     >>> sized_name("ResNet-50"), sized_name("timm/convnext_base.fb_in22k_ft_in1k_384")
     ('resnet50', 'timm/convnext_base.fb_in22k_ft_in1k_384')
@@ -246,15 +246,15 @@ def named_network(text: str) -> NamedNetwork:
         name, pixels = found
         network = _table()[name]
         return network if pixels in (None, network.native_pixels) else replace(network, native_pixels=pixels)
-    if _NO_CNN.search(typed.replace("_", "-")):
-        raise _no_cnn(text)
+    if _NO_VISION.search(typed.replace("_", "-")):
+        raise _no_vision_name(text)
     near = near_names(text)
     offered = f"Did you mean {', '.join(near)}? Or give" if near else "Give"
     raise InputError(f"Unknown network {text[:60]!a}. {offered} its ONNX or .keras file.")
 
 
 def near_names(text: str) -> tuple[str, ...]:
-    """Names of CNNs that were perhaps meant: the text's start, what starts with the text, and what is alike."""
+    """Names of networks that were perhaps meant: the text's start, what starts with the text, and what is alike."""
     typed = _typed(text)
     *_, (bare, _), _, _ = _readings(typed)
     key = _key(_PREFIXES.sub("", bare))
@@ -272,9 +272,9 @@ def near_names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, (start, *near))))[:_MAX_OFFERED]
 
 
-def _no_cnn(text: str) -> InputError:
-    what, known = f"{text[:60]!a} can't be estimated", "CNNs and vision transformers"
-    return InputError(not_a_cnn(what, "it is recurrent, or reads more than images", "Give one", known))
+def _no_vision_name(text: str) -> InputError:
+    what = f"{text[:60]!a} can't be estimated"
+    return InputError(no_vision(what, "it is recurrent, or reads more than images", "Give one"))
 
 
 def other_definitions(name: str) -> tuple[str, ...]:

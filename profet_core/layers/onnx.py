@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 from onnx import defs, helper, numpy_helper, shape_inference
 from onnx.reference import ReferenceEvaluator
 
-from profet_core.errors import InputError, ProfileError, not_a_cnn
+from profet_core.errors import InputError, ProfileError, no_vision
 from profet_core.layers.network import (
     MAX_SETTING,
     Caveats,
@@ -382,7 +382,7 @@ def _kind(operator: str, is_static: bool) -> Kind:
     InputError : it isn't counted.
     """
     if operator in ("LSTM", "GRU", "RNN"):
-        raise InputError(not_a_cnn("the network is not a CNN", "it has recurrent layers", "Give a CNN"))
+        raise InputError(no_vision("the network is no vision network", "it has recurrent layers", "Give one"))
     if operator in KINDS:
         return KINDS[operator]
     if is_function(operator):

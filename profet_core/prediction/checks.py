@@ -13,7 +13,7 @@ import numpy as np
 
 from profet_core.catalog.gpus import CPU_NAME, canonical
 from profet_core.ensemble.operations import kind_of, load_operation_kinds
-from profet_core.errors import Code, InputError, LatencyDoubtError, Note, not_a_cnn
+from profet_core.errors import Code, InputError, LatencyDoubtError, Note, no_vision
 from profet_core.latency import log_sd_of
 from profet_core.layers.networks import NamedNetwork, named_network, network_in_file_name
 from profet_core.prediction.models import Models
@@ -274,8 +274,7 @@ def _no_vision(profile: Profile, network: str | None, sums: Mapping[str, float])
     elif work is None and looks_up and not convolves and _PATCHES not in profile.operations:
         why = "it looks up an embedding and convolves no image, as language models do"
     if why:
-        known = "CNNs and vision transformers"
-        return not_a_cnn("This is no vision network's step", why, "Record one's training step", known)
+        return no_vision("This is no vision network's step", why, "Record one's training step")
     if VISION_TRANSFORMER in (network, profile.meta.network) or vision_network(profile, network):
         return ""
     if (_cuts_images(profile) and not looks_up) or (
