@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from html import escape
 from typing import Annotated, Any, Literal, TypeAlias, cast
@@ -61,8 +60,7 @@ _CUSTOM_GPUS = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """What is asked at one path, and the document of its answer."""
 
     summary: str

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import pytest
 from msgspec import structs
+from msgspec.structs import asdict
 
 from profet_core.answers.documents import offer_document
 from profet_core.catalog.instance import old_price_note
