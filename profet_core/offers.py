@@ -49,6 +49,7 @@ def known_or_none(values: FloatArray, number: int) -> float | None:
 Row = TypeVar("Row", covariant=True)
 
 
+@Sequence.register
 class RowSequence(Struct, Generic[Row], frozen=True):
     """A table as a sequence of its rows, each made on access."""
 
