@@ -299,8 +299,8 @@ STEPS_CODES = (Code.STEPS_INFERRED, Code.STEPS_ASSUMED)
 def no_vision(what: str, why: str, advice: str) -> str:
     """Why a step or a network gets no latency.
 
-    >>> no_vision("This is no vision network", "it has recurrent layers", "Give one")
-    'This is no vision network: it has recurrent layers, and the models know only CNNs and vision transformers. Give one.'
+    >>> no_vision("This is a language model", "it reads words", "Give another")
+    'This is a language model: it reads words, and the models know only CNNs and vision transformers. Give another.'
     """
     return f"{what}: {why}, and the models know only CNNs and vision transformers. {advice}."
 

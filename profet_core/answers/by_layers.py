@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass
 from typing import Any
+
+from msgspec.structs import replace
 
 from profet_core.answers.context import Context
 from profet_core.catalog.gpus import AS_PROFILED, CHANNELS_LAST, FP32, PLAIN, TF32, canonical, requested_code
@@ -105,7 +108,7 @@ def named_profile(
 ) -> NetworkProfile:
     """A network by its name; InputError if it is unknown, or can't have that size. Sizes default to its own."""
     known_as, counts = network_name(name), counts_of(name, pixels, classes)
-    return replace(
+    return dataclasses.replace(
         _profile(known_as, counts, batch_size),
         known_as=known_as,
         classes=classes,
@@ -130,7 +133,7 @@ def file_profile(
 ) -> NetworkProfile:
     """A network that was read from a file."""
     found = _profile(network.name, network.counts, batch_size)
-    return replace(found, caveats=network.caveats, optimizer=optimizer, frozen_backbone=frozen_backbone)
+    return dataclasses.replace(found, caveats=network.caveats, optimizer=optimizer, frozen_backbone=frozen_backbone)
 
 
 def unknown_profile(name: str, reason: str) -> NetworkProfile:
@@ -145,7 +148,7 @@ def _profile(name: str, counts: Counts, batch_size: int) -> NetworkProfile:
 
 
 def _meta(meta: ProfileMeta, counts: Counts, batch_size: int) -> ProfileMeta:
-    return replace(meta, batch_size=batch_size, pixels=counts.pixels, parameters=counts.parameters)
+    return dataclasses.replace(meta, batch_size=batch_size, pixels=counts.pixels, parameters=counts.parameters)
 
 
 #: Image size of a transformer whose profile doesn't say it: what it changes is little beside the work that it tells.
@@ -209,8 +212,12 @@ def recorded_transformer(context: Context, question: ProfileQuestion, profile: P
         busy_ms=profile.device_busy_us / US_PER_MS,
     )
     return NetworkProfile(
-        **{one.name: getattr(profile, one.name) for one in fields(Profile) if one.init and one.name != "meta"},
-        meta=replace(meta, network=known_as or meta.network, pixels=pixels, parameters=counts.parameters),
+        **{
+            one.name: getattr(profile, one.name)
+            for one in dataclasses.fields(Profile)
+            if one.init and one.name != "meta"
+        },
+        meta=dataclasses.replace(meta, network=known_as or meta.network, pixels=pixels, parameters=counts.parameters),
         counts=counts,
         known_as=known_as,
         caveats=tuple(caveats),
@@ -228,8 +235,7 @@ _KNOWN_BY = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class NetworkPrediction(Prediction):
+class NetworkPrediction(Prediction, frozen=True, kw_only=True):
     """Steps estimated from a network's layers.
 
     Attributes
@@ -239,8 +245,8 @@ class NetworkPrediction(Prediction):
     fits : instance -> whether the step fits in its memory.
     """
 
-    at: Callable[[int, int | None, Collection[str] | None], NetworkPrediction] = field(compare=False)
-    fits: dict[str, FitAnswer] = field(compare=False)
+    at: Callable[[int, int | None, Collection[str] | None], NetworkPrediction]
+    fits: dict[str, FitAnswer]
 
 
 def network_prediction(context: Context, question: ProfileQuestion) -> NetworkPrediction:
@@ -304,7 +310,7 @@ def network_prediction(context: Context, question: ProfileQuestion) -> NetworkPr
             anchor=anchor,
             anchor_latency_ms=latency_ms if is_own else None,
             method=METHOD,
-            profile=replace(profile, counts=asked.network, meta=_meta(profile.meta, asked.network, size)),
+            profile=dataclasses.replace(profile, counts=asked.network, meta=_meta(profile.meta, asked.network, size)),
             table=table,
             offers=found.offers,
             interval_level=LEVEL,
