@@ -244,6 +244,11 @@ class Code(WordedEnum):
         "Training steps of transformers are published for one GPU (RTX 3090, AMP, 2022). On others their speed follows "
         "that of CNNs.",
     )
+    CHECKPOINTED = (
+        "checkpointed",
+        "With activation checkpointing one more forward pass takes about {factor:g} times the time; {kept:.0%} of the "
+        "activations stay in memory. Both are assumed.",
+    )
     TRANSFORMER_BY_NAME = (
         "transformer_by_name",
         "The models learned from no profile of a transformer: its step is scaled by its layers and estimated rates.",

@@ -202,6 +202,10 @@ class StepsQuestion(OffersQuestion, frozen=True, kw_only=True):
             choices=PRECISIONS,
         ),
     ] = AS_PROFILED
+    checkpointing: Annotated[
+        bool,
+        about("activation checkpointing: less memory, and one more forward pass, about 1.3 times the recorded time"),
+    ] = False
     confidence: Annotated[
         Text | None, about("only predictions with at least this confidence", choices=CONFIDENCE_WORDS)
     ] = None

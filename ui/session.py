@@ -278,6 +278,7 @@ class NetworkFields(Part):
     precision = one_of(
         {AS_PROFILED: "As profiled", FP32: "FP32", TF32: "TF32", AMP: "AMP (mixed FP16)", BF16: "AMP (mixed BF16)"}
     )
+    checkpointing = _flag()
     training_code = one_of(
         dict(zip((AS_PROFILED, *CODES), ("As profiled", "Plain", "Channels-last", "Tuned"), strict=True))
     )

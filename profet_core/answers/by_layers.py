@@ -208,6 +208,7 @@ def recorded_transformer(context: Context, question: ProfileQuestion, profile: P
         # PyTorch leaves products in FP32, TensorFlow has them in TF32.
         precision=canonical(meta.precision) or (FP32 if waits_for_loader(profile) else TF32),
         training_code=code,
+        checkpointing=False,
         log_sd=TIME_LOG_SD if latency_ms is not None else _INFERRED_LOG_SD,
         busy_ms=profile.device_busy_us / US_PER_MS,
     )
@@ -275,6 +276,7 @@ def network_prediction(context: Context, question: ProfileQuestion) -> NetworkPr
         training_code=PLAIN if code == AS_PROFILED else code,
         frozen_backbone=profile.frozen_backbone,
         is_read=profile.is_read,
+        checkpointing=question.checkpointing,
     )
     given_ms = {} if recorded is not None else given_ms
     measured = [] if recorded is None else [recorded]
@@ -318,6 +320,7 @@ def network_prediction(context: Context, question: ProfileQuestion) -> NetworkPr
             similarity=None,
             warnings=(*notes, *found.warnings),
             precision=precision,
+            checkpointing=question.checkpointing,
             at=at,
             fits=fits,
         )

@@ -26,6 +26,7 @@ from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.operations import is_set_aside, kind_of
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError, ProfetError
 from profet_core.layers.by_name import step_by_counts
+from profet_core.layers.estimate import checkpointed_note
 from profet_core.offers import OfferTable
 from profet_core.prediction.checks import (
     Diagnosis,
@@ -45,7 +46,7 @@ from profet_core.prediction.sizes import curves_at, joint_predictions, other_net
 from profet_core.prediction.table import Prediction
 from profet_core.prediction.targets import find_anchor
 from profet_core.questions import PredictQuestion, ProfileQuestion, TrainingQuestion
-from profet_core.training.memory import FitAnswer, fit_answer, gpu_memory_gib, recorded_step
+from profet_core.training.memory import CHECKPOINTING, FitAnswer, fit_answer, gpu_memory_gib, recorded_step
 from profet_core.transfer.custom_gpu import speed_bounds, with_custom_gpus
 from profet_profiles import Profile
 from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS
@@ -115,7 +116,13 @@ def predicted_profile(
         "by_counts": partial(step_by_counts, given=question.network),
         **options,
     }
-    return predict(context.models, context.catalog, profile, anchor, latency_ms=latency_ms, **every)
+    predicted = predict(context.models, context.catalog, profile, anchor, latency_ms=latency_ms, **every)
+    if not question.checkpointing:
+        return predicted
+    again = CHECKPOINTING[False]
+    table = predicted.table.slowed(again.time_factor, again.time_log_sd)
+    warnings = *predicted.warnings, checkpointed_note(is_transformer=False)
+    return structs.replace(predicted, table=table, warnings=warnings, checkpointing=True)
 
 
 def _sized(profile: Profile, batch_size: int | None, pixels: int | None, which: str) -> Profile:
@@ -270,7 +277,9 @@ def memory_fits(
     share = models.transfer.rates.activation_share
     # Activations in the precision of the answer over those of the profiled step.
     growth = 1.0 if half == recorded_half else share if half else 1 / share
-    step = recorded_step(first.profile, catalog, gpus, (first.anchor, *ran_on), second)
+    step = recorded_step(
+        first.profile, catalog, gpus, (first.anchor, *ran_on), second, checkpointing=first.checkpointing
+    )
     memories_gib = {name: gpu_memory_gib(catalog, gpus, name) for name in instances}
     # Only an instance's memory matters, and many have the same.
     every = set(memories_gib.values())

@@ -34,7 +34,7 @@ from profet_core.catalog.instance import machine_with
 from profet_core.errors import Code, InputError, Note, no_vision
 from profet_core.latency import SMOOTH_MAX_POWER, Basis, combined_sd
 from profet_core.layers.measured import OF_PROGRAM, TIME_LOG_SD, MeasuredTime, Steps, conditional
-from profet_core.layers.network import Counts, Numbers
+from profet_core.layers.network import Counts, Numbers, with_attention
 from profet_core.layers.networks import (
     DETECTION_PIXELS,
     counts_of,
@@ -44,13 +44,30 @@ from profet_core.layers.networks import (
     other_definitions,
     shared_name,
 )
-from profet_core.layers.rates import SMALL_BATCH, Case, RateModel, case_key, case_of, mode_of, rate_model_of
+from profet_core.layers.rates import (
+    SMALL_BATCH,
+    Case,
+    RateModel,
+    case_key,
+    case_of,
+    fuses_attention,
+    mode_of,
+    rate_model_of,
+)
 from profet_core.offers import OfferTable, bounds
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import Prediction, StepTable, StepTarget, offer_table
 from profet_core.prediction.targets import in_order, offer_targets
 from profet_core.training.cost import JPEG_IMAGES_PER_S_PER_VCPU
-from profet_core.training.memory import GIB_PER_VALUE, MAX_BATCH, FitAnswer, MemoryModel, MemoryNeed, verdict_of
+from profet_core.training.memory import (
+    CHECKPOINTING,
+    GIB_PER_VALUE,
+    MAX_BATCH,
+    FitAnswer,
+    MemoryModel,
+    MemoryNeed,
+    verdict_of,
+)
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.rates import no_less
 from profet_core.transfer.targets import Host, host_named
@@ -270,6 +287,7 @@ class NetworkStep(Struct, frozen=True):
     training_code : one of `catalog.gpus.CODES`.
     frozen_backbone : only the last dense layer is trained.
     as_measured : whether PROFET's program runs it, as it ran the measured networks; None: if it ran this one.
+    checkpointing : whether activations are computed again in the backward pass.
     is_read : whether its counts were read off class times, which say what kinds of work there are; how much, a step's
         time.
     """
@@ -282,6 +300,7 @@ class NetworkStep(Struct, frozen=True):
     training_code: str = PLAIN
     frozen_backbone: bool = False
     as_measured: bool | None = None
+    checkpointing: bool = False
     is_read: bool = False
 
 
@@ -300,7 +319,7 @@ class MeasuredStep(Struct, frozen=True):
     ----------
     vcpus : of its machine, if known.
     network : counts at its image size; None: the question's.
-    precision, training_code : None: the question's.
+    precision, training_code, checkpointing : None: the question's.
     log_sd : error of the time; more than `TIME_LOG_SD` where it is inferred from a profile.
     busy_ms : how long the GPU worked, which a profile says.
     """
@@ -312,6 +331,7 @@ class MeasuredStep(Struct, frozen=True):
     network: Counts | None = None
     precision: str | None = None
     training_code: str | None = None
+    checkpointing: bool | None = None
     log_sd: float = TIME_LOG_SD
     busy_ms: float | None = None
 
@@ -336,6 +356,7 @@ class MeasuredStep(Struct, frozen=True):
             network=self.network or step.network,
             precision=self.precision or step.precision,
             training_code=self.training_code or step.training_code,
+            checkpointing=step.checkpointing if self.checkpointing is None else self.checkpointing,
         )
 
 
@@ -387,6 +408,8 @@ def estimate(
     notes = [Note(Code.HYBRID_NETWORK)] if case_of(step.network) is Case.HYBRID else []
     if is_transformer:
         notes.append(Note(Code.TRANSFORMER))
+    if step.checkpointing:
+        notes.append(checkpointed_note(is_transformer=is_transformer))
     if is_default:
         notes.append(Note(Code.PRODUCTS_IN_FP32))
     if step.name and (others := other_definitions(step.name)):
@@ -400,8 +423,8 @@ def estimate(
         notes.append(Note(Code.SMALL_BATCH, batch=_FEW_MEASURED_BELOW))
     table = replace(table, members={METHOD: table.latency_ms})
     machines = [(machine_with(name, one[0].memory_gib, name), on_gpus.rows[one]) for name, one in gpus_only.items()]
-    memories_gib = {name: catalog[name].gpu_memory_gib for name in by_instance}
-    memories_gib |= {name: gpu.memory_gib for name, (gpu, _) in gpus_only.items()}
+    places = {name: (catalog[name].gpu_memory_gib, one[0]) for name, one in by_instance.items()}
+    places |= {name: (gpu.memory_gib, gpu) for name, (gpu, _) in gpus_only.items()}
     return NetworkEstimate(
         network=step.network,
         name=step.name,
@@ -410,7 +433,7 @@ def estimate(
         offers=tuple((catalog[instance], on_gpus.rows[one]) for instance, one in by_instance.items()),
         regimes={instance: on_gpus.regimes[on_gpus.rows[one]] for instance, one in by_instance.items()},
         method=METHOD,
-        fits=_fits(models, step, memories_gib),
+        fits=_fits(models, step, places),
         warnings=(*measured_notes, *notes),
         gpus=offer_table(table, machines),
     )
@@ -706,6 +729,8 @@ def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost])
     log_ratios, shares = model.known.corrections(known_as, places, modes, batch_size, network.pixels)
     factors, trained = np.exp(log_ratios), _FROZEN_SHARE if step.frozen_backbone else 1.0
     case = case_of(network)
+    again = CHECKPOINTING[case is Case.TRANSFORMER]
+    trained *= again.time_factor if step.checkpointing else 1.0
     hosts_log_sd = np.array([host.log_sd for _, host in targets])
     # How far a recorded step moves others must not jump with their batch.
     doubted_batch = batch_size if step.as_measured is None else max(batch_size, SMALL_BATCH)
@@ -713,6 +738,7 @@ def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost])
         0.0 if is_measured else model.source_log_sd,
         _FUSED_LOG_SD if case is Case.TRANSFORMER else 0.0,
         _FROZEN_LOG_SD if step.frozen_backbone else 0.0,
+        again.time_log_sd if step.checkpointing else 0.0,
         _SMALL_IMAGES_LOG_SD if network.pixels < MIN_MEASURED_PIXELS else 0.0,
         WORK_LOG_SD if step.is_read else 0.0,
     )
@@ -759,11 +785,26 @@ def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost])
     )
 
 
-def _fits(models: Models, step: NetworkStep, memories_gib: Mapping[str, float]) -> dict[str, FitAnswer]:
-    """Instance or GPU -> whether the step fits in its memory."""
+def _fits(models: Models, step: NetworkStep, places: Mapping[str, tuple[float, Gpu]]) -> dict[str, FitAnswer]:
+    """Instance or GPU -> whether the step fits in its memory; `places` have this and the GPU."""
     if models.memory is None:
         return {}
-    share = models.transfer.rates.activation_share if is_half(step.precision) else 1.0
-    need = counted_need(models.memory, step.network, step.batch_size, OPTIMIZERS[step.optimizer], share)
-    answers = {one: counted_fit(models.memory, need, step.batch_size, one) for one in set(memories_gib.values())}
-    return {name: answers[memory_gib] for name, memory_gib in memories_gib.items()}
+    share, case = models.transfer.rates.activation_share if is_half(step.precision) else 1.0, case_of(step.network)
+    answers: dict[tuple[float, bool], FitAnswer] = {}
+    found = {}
+    for name, (memory_gib, gpu) in places.items():
+        key = memory_gib, case is Case.TRANSFORMER and fuses_attention(gpu)
+        if key not in answers:
+            network = with_attention(step.network, 0.0, -step.network.elements.score) if key[1] else step.network
+            need = counted_need(models.memory, network, step.batch_size, OPTIMIZERS[step.optimizer], share)
+            if step.checkpointing:
+                need = need.checkpointed(is_transformer=case is Case.TRANSFORMER)
+            answers[key] = counted_fit(models.memory, need, step.batch_size, memory_gib)
+        found[name] = answers[key]
+    return found
+
+
+def checkpointed_note(*, is_transformer: bool) -> Note:
+    """Say what activation checkpointing costs and saves."""
+    changes = CHECKPOINTING[is_transformer]
+    return Note(Code.CHECKPOINTED, factor=changes.time_factor, kept=changes.memory_share)
