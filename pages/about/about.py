@@ -31,8 +31,8 @@ def main(resources: Resources) -> None:
     """Draw the page."""
     st.markdown(
         "PROFET predicts which cloud GPU to train a vision network on: how long training takes and what it costs on "
-        "each instance type. It needs a profile of one training step on a GPU that you have. A profile holds only total "
-        "times per operation type, so your network's architecture stays private."
+        "each instance type. It needs a profile of one training step on a GPU that you have. A profile holds only "
+        "total times per operation type, so your network's architecture stays private."
     )
     choice("Section", Texts.open, label_visibility="collapsed")
     with one_line_errors():

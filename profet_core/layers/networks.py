@@ -47,6 +47,7 @@ _CALL = re.compile(
 #: are: a file's ending, a data set, what says how it is trained (8xb32-coslr, 1x).
 _SUFFIXES = re.compile(
     r"(?:\.(?:pth?|ya?ml|py)|[-_ .](?:imagenet(?:[-_]?(?:1k|2[12]k))?|(?:in)?(?:1|12|21|22)k|coco(?:2017)?|voc|ade20k"
+    r"|22kto1k(?:-ft)?|[pf]t22k|1-layer|hf"
     r"|cityscapes|pretrained|default|3rdparty|(?:s|w|sw)sl|\d+xb\d+(?:-[a-z0-9]+)*)|(?<=fpn)[-_ ][1-6]x)$",
     re.IGNORECASE,
 )
@@ -126,7 +127,7 @@ _ALIASES = tuple(
         rf"({_WIDE})x?~?(\d)~(\d\d)": r"\1_\2\3",
         **{
             pattern: name
-            for size, letter in (("tiny", "ti?"), ("small", "s"), ("base", "b"), ("large", "l"))
+            for size, letter in (("tiny", "ti?"), ("small", "s"), ("base", "b"), ("large", "l"), ("giant", "g"))
             for pattern, name in (
                 (f"(?:mae)?vit(?:mae)?(?:{size}|{letter})(?:p(?:atch)?16)?", f"vit_{size}_patch16_224"),
                 (f"vit(?:{size}|{letter})(?:p(?:atch)?)?(32)", f"vit_{size}_patch32_224"),
@@ -139,9 +140,34 @@ _ALIASES = tuple(
                 (f"eva02(?:{size}|{letter})", f"eva02_{size}_patch14_224"),
                 (f"swin{size}", f"swin_{size}_patch4_window7_224"),
                 (f"swinv2{size}", f"swinv2_{size}_window8_256"),
+                (rf"swinv2{size}patch4window(\d+)~256", rf"swinv2_{size}_window\1_256"),
+                (rf"swinv2{size}patch4window(\d+)to(\d+)~192to256", rf"swinv2_{size}_window\1to\2_192to256"),
+                (rf"dinovit{letter}(8|16)", rf"vit_{size}_patch\1_224"),
+                (f"dinov2withregisters{size}", f"vit_{size}_patch14_reg4_dinov2"),
+                (f"dinov3vit{letter}16(?:pretrain)?(?:lvd1689m)?", f"vit_{size}_patch16_dinov3"),
             )
         },
         "vit(?:huge|h)(?:14)?": "vit_huge_patch14_224",
+        # Hugging Face's classes, as their configurations are by default.
+        **{
+            f"{name}(?:for(?:masked)?imageclassification(?:withteacher)?|backbone|model|config)": meant
+            for name, meant in {
+                "vit": "vit_base_patch16_224",
+                "vitmae": "vit_base_patch16_224",
+                "deit": "deit_base_distilled_patch16_224",
+                "beit": "beit_base_patch16_224",
+                "swin": "swin_tiny_patch4_window7_224",
+                "swinv2": "swinv2_tiny_window8_256",
+                "dinov2": "vit_base_patch14_dinov2",
+                "dinov2withregisters": "vit_base_patch14_reg4_dinov2",
+                "convnext": "convnext_tiny",
+                "convnextv2": "convnextv2_tiny",
+                "resnet": "resnet50",
+                "mobilevit": "mobilevit_s",
+                "mobilenetv2": "mobilenet_v2",
+                "poolformer": "poolformer_s12",
+            }.items()
+        },
         "yolov?~?(11|12|26)~?(.*)": r"yolo\1\2",
         "yolov?~?(\\d+)~?(.*)": r"yolov\1\2",
         "yolov?~?(\\d+)(n|s|m|l|x)(?:ano|mall|edium|arge|large)": r"yolov\1\2",
