@@ -32,7 +32,7 @@ def test_a_small_network_by_hand():
     sizes = outputs(network)
     assert sizes["conv"] == sizes["sum"] == (8, 8, 8) and sizes["pool"] == (8, 4, 4) and sizes["classes"] == (10,)
     assert counts.elements.all == 768 + 5 * 512 + 128 + 8 + 10
-    assert counts.elements.other == 768 + 3 * 512 + 128 + 8 + 8
+    assert counts.elements.other == 768 + 3 * 512 + 128 + 8
     assert (counts.layers.convolutions, counts.layers.normalizations, counts.layers.pools, counts.layers.dense) == (
         2,
         1,
