@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 
 from profet_core.catalog import load_gpus
 from profet_core.latency import LEVEL, quantile
-from profet_core.layers.measured import OF_PROGRAM, Shares, Steps, conditional
+from profet_core.layers.measured import OF_PROGRAM, Learned, Shares, Steps
 from profet_core.layers.rates import SMALL_BATCH, Mode, log_peaks
 from profet_lab.estimate_fit import PROFET, Problem, as_new_source, fit, hosts, launch_log_sd, step_parts_ms
 from profet_lab.tasks import Progress, error_figures, run_tasks
@@ -157,7 +158,9 @@ def _scaled(
     errors, widths = [], []
     for given, others in groups:
         at = list(others)
-        scaled, _ = conditional(steps.take(at), steps.take([given]), measured_ms[[given]], shares=shares)
+        learned = Learned.of(steps.take([given]), measured_ms[[given]], shares=shares)
+        others_there = replace(steps.take(at), batch_sizes=np.repeat(steps.batch_sizes[given], len(at)))
+        scaled = learned.on(steps.take(at), [others_there])
         errors.append(np.log(scaled.latency_ms / measured_ms[at]))
         widths.append(quantile() * scaled.log_sd)
     return np.concatenate(errors), np.concatenate(widths)

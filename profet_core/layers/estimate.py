@@ -32,7 +32,7 @@ from profet_core.catalog.gpus import (
 from profet_core.catalog.instance import machine_with
 from profet_core.errors import Code, InputError, Note, not_a_cnn
 from profet_core.latency import Basis, combined_sd
-from profet_core.layers.measured import OF_PROGRAM, MeasuredTime, Steps, conditional
+from profet_core.layers.measured import OF_PROGRAM, Learned, MeasuredTime, Steps
 from profet_core.layers.network import Counts, Numbers
 from profet_core.layers.networks import (
     DETECTION_PIXELS,
@@ -267,6 +267,7 @@ class NetworkStep:
     training_code : one of `catalog.gpus.CODES`.
     frozen_backbone : only the last dense layer is trained.
     as_measured : whether PROFET's program runs it, as it ran the measured networks; None: if it ran this one.
+    launched_at : batch and pixel size at which what is known of the network holds for launches, if not this one.
     """
 
     network: Counts
@@ -277,6 +278,7 @@ class NetworkStep:
     training_code: str = PLAIN
     frozen_backbone: bool = False
     as_measured: bool | None = None
+    launched_at: tuple[int, int] | None = None
 
 
 #: A GPU and its host.
@@ -434,11 +436,19 @@ def _scaled(
     usual = [_usual(models, step, one) for one in measured]
     # Nobody else's program is that of PROFET's cells.
     least = rate_model_of(models).source_log_sd
-    steps, given = (
-        replace(some, shared_log_sd=OF_PROGRAM * np.maximum(some.shared_log_sd, least))
-        for some in (on_gpus.steps, Steps.joined([one for one, _ in usual]))
+
+    def by_program(some: Steps) -> Steps:
+        return replace(some, shared_log_sd=OF_PROGRAM * np.maximum(some.shared_log_sd, least))
+
+    given_ms = np.array([one.latency_ms for one in measured])
+    learned = Learned.of(by_program(Steps.joined([one for one, _ in usual])), given_ms)
+    sizes = {(asked.batch_size, asked.network.pixels): asked for asked in (one.of(step) for one in measured)}
+    launched_at = next(iter(sizes))
+    here, *at = (
+        by_program(steps_on(models, replace(asked, launched_at=launched_at), list(on_gpus.rows)))
+        for asked in (step, *sizes.values())
     )
-    steps, explained = conditional(steps, given, np.array([one.latency_ms for one in measured]))
+    steps = learned.on(here, at)
     table = _estimates(models, step, on_gpus._replace(steps=steps))
     words = [_named(step, one) for one in measured]
     origin = Note(Code.SCALED_STEP, measured=" and ".join(f"{time} on {gpu}" for time, gpu in words))
@@ -458,7 +468,7 @@ def _scaled(
                 launch_ms=np.nan,
             )
     notes: list[Note] = []
-    for one, (_, estimated), (time, gpu), launched in zip(measured, usual, words, explained.launched, strict=True):
+    for one, (_, estimated), (time, gpu), launched in zip(measured, usual, words, learned.now.launched, strict=True):
         notes.append(_usual_note(models, step, one, estimated, time, gpu))
         if launched >= _LAUNCHED:
             notes.append(Note(Code.LAUNCHES_MEASURED, measured=time, gpu=gpu))
@@ -664,6 +674,9 @@ def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost])
     known_as = measured or shared_name(step.name)
     log_ratios, shares = model.known.corrections(known_as, places, modes, batch_size, network.pixels)
     factors, trained = np.exp(log_ratios), _FROZEN_SHARE if step.frozen_backbone else 1.0
+    by_host = factors
+    if step.launched_at not in (None, (batch_size, network.pixels)):
+        by_host = np.exp(model.known.corrections(known_as, places, modes, *step.launched_at)[0])
     case = case_of(network)
     hosts_log_sd = np.array([host.log_sd for _, host in targets])
     # How far a recorded step moves others must not jump with their batch.
@@ -685,8 +698,8 @@ def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost])
         # Larger images count as more of them.
         batch_sizes=np.full(len(targets), batch_size * (network.pixels / _USUAL_PIXELS) ** 2),
         work_ms=work_ms * factors * trained,
-        launch_ms=launch_ms * factors * trained,
-        start_ms=start_ms * factors,
+        launch_ms=launch_ms * by_host * trained,
+        start_ms=start_ms * by_host,
         network_log_sd=np.hypot(
             np.array([model.log_sds[case_key(case, mode, doubted_batch)] for mode in modes]) * np.sqrt(shares),
             _small_batch_log_sd(network, batch_size) if step.as_measured is None else 0.0,

@@ -12,10 +12,10 @@ import numpy as np
 
 from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
-from profet_core.latency import SMOOTH_MAX_POWER, FloatArray, combined_sd, smooth_max
+from profet_core.latency import SMOOTH_MAX_POWER, FloatArray, combined_sd, free_ms, smooth_max
 from profet_core.training.cost import Workload
 from profet_core.training.memory import MAX_BATCH
-from profet_profiles.units import MS_PER_S, typed_positive, typed_whole
+from profet_profiles.units import MS_PER_S, SMALLEST_NUMBER, typed_positive, typed_whole
 
 _NUMBER = r"(?P<{}>[\d.][\d.,]*(?:e[+-]?\d+)?)\s*"
 _TIME = r"(?P<{}>milliseconds?|msecs?|ms|[uµμ]s|seconds?|secs?|s|minutes?|mins?|m|hours?|h)"
@@ -277,6 +277,29 @@ class Steps:
         parts = {name: getattr(self, name) * factors for name in ("work_ms", "launch_ms", "start_ms")}
         return replace(self, **parts)
 
+    def moved(self, log_work: FloatArray, log_launch: FloatArray) -> Self:
+        """Work, and launches with the start, times a factor."""
+        work, host = np.exp(log_work), np.exp(log_launch)
+        return replace(
+            self, work_ms=self.work_ms * work, launch_ms=self.launch_ms * host, start_ms=self.start_ms * host
+        )
+
+    def at_launches_of(self, others: Sequence[Steps]) -> Self:
+        """The same latencies, with the launches and starts that other sizes of the steps have on average, if any."""
+        if not others:
+            return self
+        launch_ms, start_ms = (
+            np.exp(np.mean([np.log(values) for values in some], axis=0))
+            for some in zip(*((one.launch_ms, one.start_ms) for one in others), strict=True)
+        )
+        rest_ms = np.maximum(self.latency_ms - start_ms, SMALLEST_NUMBER)
+        return replace(
+            self,
+            work_ms=free_ms(rest_ms, launch_ms),
+            launch_ms=np.minimum(launch_ms, rest_ms),
+            start_ms=start_ms,
+        )
+
     @classmethod
     def joined(cls, some: Sequence[Steps]) -> Steps:
         """Steps after each other."""
@@ -307,47 +330,75 @@ def _covariances(steps: Steps, given: Steps, shares: Shares) -> tuple[FloatArray
     return work, np.outer(steps.launch_log_sd, given.launch_log_sd) * on_gpu + kernels
 
 
-def conditional(
-    steps: Steps,
-    given: Steps,
-    given_ms: FloatArray,
-    given_log_sd: FloatArray | float = _TIME_LOG_SD,
-    shares: Shares = SHARES,
-) -> tuple[Steps, Steps]:
-    """The steps, and the given ones, by what was measured of the given ones: the mean of the model's own distribution.
+@dataclass(frozen=True)
+class Learned:
+    """What measured steps of a network say: the mean of the model's own distribution.
 
     A measured step that launches explain changes launches and the start, another one the work: what each takes of the
     step at the mean counts, so the mean is found in some iterations.
+
+    Attributes
+    ----------
+    given : the measured steps before, and `now` at the mean.
+    for_work, for_launch : what each of them says of work, and of launches; others' are linear in it.
+    inverse : of the covariance of their latencies.
     """
-    of_work, of_launch = _covariances(given, given, shares)
-    own = given.network_log_sd**2 * shares.own
-    # What each measured step says of work, and of launches; their effects on itself and the others are linear in it.
-    for_work, for_launch, now = np.zeros(len(given_ms)), np.zeros(len(given_ms)), given
-    for _ in range(_ITERATIONS):
-        by_launch = now.by_host
-        by_work = 1 - by_launch
-        error = (
-            np.log(given_ms / now.latency_ms) + by_work * (of_work @ for_work) + by_launch * (of_launch @ for_launch)
-        )
-        noise = np.diag(by_work**2 * own + given_log_sd**2)
-        inverse = np.linalg.inv(
-            np.outer(by_work, by_work) * of_work + np.outer(by_launch, by_launch) * of_launch + noise
-        )
-        weights = (inverse * error).sum(axis=1)
-        moves = _STEP * np.array([by_work * weights - for_work, by_launch * weights - for_launch])
-        for_work, for_launch = for_work + moves[0], for_launch + moves[1]
-        now = _moved(given, of_work @ for_work, of_launch @ for_launch)
-        if np.abs(moves).max() <= _CONVERGED * max(np.abs(for_work).max(), np.abs(for_launch).max()):
-            break
-    to_work, to_launch = _covariances(steps, given, shares)
-    found = _moved(steps, to_work @ for_work, to_launch @ for_launch)
-    launched = found.by_host[:, None]
-    cross = (1 - launched) * to_work * by_work + launched * to_launch * by_launch
-    return replace(found, removed=((cross @ inverse) * cross).sum(axis=1)), now
 
+    given: Steps
+    now: Steps
+    for_work: FloatArray
+    for_launch: FloatArray
+    inverse: FloatArray
+    shares: Shares
 
-def _moved(steps: Steps, log_work: FloatArray, log_launch: FloatArray) -> Steps:
-    work, host = np.exp(log_work), np.exp(log_launch)
-    return replace(
-        steps, work_ms=steps.work_ms * work, launch_ms=steps.launch_ms * host, start_ms=steps.start_ms * host
-    )
+    @classmethod
+    def of(
+        cls,
+        given: Steps,
+        given_ms: FloatArray,
+        given_log_sd: FloatArray | float = _TIME_LOG_SD,
+        shares: Shares = SHARES,
+    ) -> Learned:
+        """Learn from steps and their measured latencies."""
+        of_work, of_launch = _covariances(given, given, shares)
+        own = given.network_log_sd**2 * shares.own
+        for_work, for_launch, now = np.zeros(len(given_ms)), np.zeros(len(given_ms)), given
+        for _ in range(_ITERATIONS):
+            by_launch = now.by_host
+            by_work = 1 - by_launch
+            error = (
+                np.log(given_ms / now.latency_ms)
+                + by_work * (of_work @ for_work)
+                + by_launch * (of_launch @ for_launch)
+            )
+            noise = np.diag(by_work**2 * own + given_log_sd**2)
+            inverse = np.linalg.inv(
+                np.outer(by_work, by_work) * of_work + np.outer(by_launch, by_launch) * of_launch + noise
+            )
+            weights = (inverse * error).sum(axis=1)
+            moves = _STEP * np.array([by_work * weights - for_work, by_launch * weights - for_launch])
+            for_work, for_launch = for_work + moves[0], for_launch + moves[1]
+            now = given.moved(of_work @ for_work, of_launch @ for_launch)
+            if np.abs(moves).max() <= _CONVERGED * max(np.abs(for_work).max(), np.abs(for_launch).max()):
+                break
+        return cls(given, now, for_work, for_launch, inverse, shares)
+
+    def on(self, steps: Steps, at: Sequence[Steps] = ()) -> Steps:
+        """Steps of the network by what was learned.
+
+        Parameters
+        ----------
+        at : the same steps at the sizes of the measured ones, if other sizes are asked for. What was learned holds as
+            it does there, and launches are theirs: so no step gets faster as it grows.
+        """
+        log_factors = np.mean([self._log_factors(one) for one in at or (steps,)], axis=0)
+        moved = steps.at_launches_of(at).moved(*log_factors)
+        to_work, to_launch = _covariances(steps, self.given, self.shares)
+        launched, by_launch = moved.by_host[:, None], self.now.by_host
+        cross = (1 - launched) * to_work * (1 - by_launch) + launched * to_launch * by_launch
+        return replace(moved, removed=((cross @ self.inverse) * cross).sum(axis=1))
+
+    def _log_factors(self, steps: Steps) -> tuple[FloatArray, FloatArray]:
+        """On work, and on launches."""
+        to_work, to_launch = _covariances(steps, self.given, self.shares)
+        return to_work @ self.for_work, to_launch @ self.for_launch
