@@ -208,8 +208,8 @@ SHARES = Shares()
 OF_PROGRAM = 2.0
 #: Error of a measured time; and the least that an answer scaled from it has.
 _TIME_LOG_SD, _LEAST_LOG_SD = 0.02, 0.03
-#: Steps to the mean, each a part of the way: a faster step may need less of both, work and launches.
-_ITERATIONS, _STEP, _CONVERGED = 60, 0.3, 1e-7
+#: Steps to the mean: a part of the way, half of it after one that went back, and a little more of it after others.
+_ITERATIONS, _BACK, _ON, _CONVERGED = 150, 0.5, 1.2, 1e-9
 
 
 @dataclass(frozen=True)
@@ -362,26 +362,25 @@ class Learned:
         """Learn from steps and their measured latencies."""
         of_work, of_launch = _covariances(given, given, shares)
         own = given.network_log_sd**2 * shares.own
-        for_work, for_launch, now = np.zeros(len(given_ms)), np.zeros(len(given_ms)), given
+        for_work, for_launch = np.zeros((2, len(given_ms)))
+        part, before = 1.0, None
         for _ in range(_ITERATIONS):
+            log_work, log_launch = of_work @ for_work, of_launch @ for_launch
+            now = given.moved(log_work, log_launch)
             by_launch = now.by_host
             by_work = 1 - by_launch
-            error = (
-                np.log(given_ms / now.latency_ms)
-                + by_work * (of_work @ for_work)
-                + by_launch * (of_launch @ for_launch)
-            )
-            noise = np.diag(by_work**2 * own + given_log_sd**2)
-            inverse = np.linalg.inv(
-                np.outer(by_work, by_work) * of_work + np.outer(by_launch, by_launch) * of_launch + noise
-            )
-            weights = (inverse * error).sum(axis=1)
-            moves = _STEP * np.array([by_work * weights - for_work, by_launch * weights - for_launch])
-            for_work, for_launch = for_work + moves[0], for_launch + moves[1]
-            now = given.moved(of_work @ for_work, of_launch @ for_launch)
-            if np.abs(moves).max() <= _CONVERGED * max(np.abs(for_work).max(), np.abs(for_launch).max()):
+            error = np.log(given_ms / now.latency_ms) + by_work * log_work + by_launch * log_launch
+            covariance = by_work[:, None] * of_work * by_work + by_launch[:, None] * of_launch * by_launch
+            covariance += np.diag(by_work**2 * own + given_log_sd**2)
+            weights = np.linalg.solve(covariance, error)
+            moves = np.concatenate([by_work * weights - for_work, by_launch * weights - for_launch])
+            if before is not None:
+                part = part * _BACK if moves @ before < 0 else min(part * _ON, 1.0)
+            before = moves
+            for_work, for_launch = np.stack([for_work, for_launch]) + part * moves.reshape(2, -1)
+            if part * np.abs(moves).max() <= _CONVERGED * max(np.abs(for_work).max(), np.abs(for_launch).max()):
                 break
-        return cls(given, now, for_work, for_launch, inverse, shares)
+        return cls(given, now, for_work, for_launch, np.linalg.inv(covariance), shares)
 
     def on(self, steps: Steps, at: Sequence[Steps] = ()) -> Steps:
         """Steps of the network by what was learned.
