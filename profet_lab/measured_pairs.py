@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from msgspec.structs import replace
 
 from profet_core.catalog import load_gpus
 from profet_core.latency import LEVEL, quantile
@@ -96,7 +96,8 @@ def pairs_report(
     shares : the best on all sources.
     """
     steps = Steps(
-        gpus=[load_gpus()[name] for name in rows["gpu"]],
+        gpus=rows["gpu"].to_numpy(str),
+        generations=np.array([load_gpus()[name].compute_capability or 0.0 for name in rows["gpu"]]),
         modes=rows["mode"].to_numpy(),
         batch_sizes=rows["batch_size"].to_numpy(float),
         work_ms=parts_ms[0],
@@ -129,7 +130,8 @@ def pairs_report(
         chosen, here = best(programs != program) if len(set(programs)) > 1 else 0, programs == program
         errors[here], widths[here] = (values[here] for values in judged[chosen])
     alone = np.log(steps.latency_ms / measured_ms)
-    peaks = np.array([log_peaks(gpu, Mode(mode))[0] for gpu, mode in zip(steps.gpus, rows["mode"], strict=True)])
+    gpus = [load_gpus()[name] for name in rows["gpu"]]
+    peaks = np.array([log_peaks(gpu, Mode(mode))[0] for gpu, mode in zip(gpus, rows["mode"], strict=True)])
     by_peaks = np.log(measured_ms) + peaks - np.log(steps.batch_sizes)
     pairs = pd.DataFrame(
         {

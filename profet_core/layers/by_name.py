@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.catalog.gpus import Gpu, is_half
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import FloatArray, combined_sd, smooth_max
-from profet_core.layers.estimate import NetworkStep, steps_on, without_units_log_sd
+from profet_core.layers.estimate import NetworkStep, StepMachines, machines_of
 from profet_core.layers.measured import OF_PROGRAM, Learned, Steps
 from profet_core.layers.network import MAX_PATCH_CONVOLUTIONS, Counts, Elements, Flops, Numbers
 from profet_core.layers.networks import (
@@ -112,6 +113,7 @@ _MAX_STEPS = 1_000
 _OTHER_WORK = 1.15
 
 
+@lru_cache(maxsize=1_000)
 def _known_name(name: str, counts: Counts) -> str:
     """Under which name published steps of a network are known, whatever its library."""
     other = network_name(named_network(name).library_name)
@@ -121,8 +123,7 @@ def _known_name(name: str, counts: Counts) -> str:
     return shared_name(other if alike else name)
 
 
-@dataclass(frozen=True, slots=True)
-class _CountedSteps:
+class _CountedSteps(Struct, frozen=True):
     """Steps of a network whose work is counted, or read off a profile.
 
     Attributes
@@ -138,12 +139,7 @@ class _CountedSteps:
     as_measured: bool
 
     def _on(
-        self,
-        asked: Asked,
-        targets: Sequence[tuple[Gpu, Host]],
-        launched_at: tuple[int, int] | None = None,
-        *,
-        is_recorded: bool,
+        self, asked: Asked, machines: StepMachines, launched_at: tuple[int, int] | None = None, *, is_recorded: bool
     ) -> Steps:
         counts, (precision, code, batch_size, _) = self.counts_at(asked.pixels), asked
         # It ran in FP32 alone.
@@ -161,7 +157,7 @@ class _CountedSteps:
             as_measured=as_measured,
             launched_at=launched_at,
         )
-        steps = steps_on(self.models, step, targets)
+        steps = machines.on(step).steps
         if not as_measured and not self.as_measured:
             steps = replace(steps, shared_log_sd=OF_PROGRAM * steps.shared_log_sd)
         if self.name:
@@ -176,26 +172,29 @@ class _CountedSteps:
 
     def usual_ms(self, one: Recorded) -> float:
         """What a recorded step usually takes."""
-        return self._on(one.asked, [(one.gpu, one.host)], is_recorded=True).latency_ms.item()
+        return self._usual(one).latency_ms.item()
+
+    def _usual(self, one: Recorded) -> Steps:
+        return self._on(one.asked, machines_of(self.models, [(one.gpu, one.host)]), is_recorded=True)
 
     def on(self, targets: Sequence[tuple[Gpu, Host]], asked: Asked, recorded: Sequence[Recorded]) -> StepsAt:
         """What makes steps in today's software at any batch and pixel size, by those that were recorded."""
         times_ms, log_sds = np.array([(one.latency_ms, one.log_sd) for one in recorded]).T
-        usual = [self._on(one.asked, [(one.gpu, one.host)], is_recorded=True) for one in recorded]
-        learned = Learned.of(Steps.joined(usual), times_ms, log_sds)
-        wider = np.array([without_units_log_sd(self.models, gpu, asked.precision) for gpu, _ in targets])
+        learned = Learned.of(Steps.joined([self._usual(one) for one in recorded]), times_ms, log_sds)
+        machines = machines_of(self.models, targets)
+        wider_log_sd = machines.slower(asked.precision).log_sd
 
         sizes = list(dict.fromkeys((one.asked.batch_size, one.asked.pixels) for one in recorded))
 
         @cache
         def formula(batch_size: int, pixels: int) -> Steps:
-            return self._on(asked._replace(batch_size=batch_size, pixels=pixels), targets, sizes[0], is_recorded=False)
+            return self._on(asked._replace(batch_size=batch_size, pixels=pixels), machines, sizes[0], is_recorded=False)
 
         at = [formula(*size) for size in sizes]
 
         def at_size(batch_size: int, pixels: int) -> TargetSteps:
             steps = learned.on(formula(batch_size, pixels), at)
-            return TargetSteps(steps.latency_ms, steps.launch_ms, combined_sd(steps.log_sd, wider))
+            return TargetSteps(steps.latency_ms, steps.launch_ms, combined_sd(steps.log_sd, wider_log_sd))
 
         return at_size
 
@@ -216,11 +215,15 @@ def _by_area(counts: Counts, pixels: int) -> Counts:
 
 def _counts_at(name: str, pixels: int) -> Counts:
     """Of a named network, also for images that it can't be built for: as at the nearest size, by area."""
-    network = named_network(name)
-    smallest = min(network.sizes) if network.library == "profet" else MIN_PIXELS
-    built_for = min(max(pixels, smallest), MAX_PIXELS)
-    counts = counts_of(name, built_for)
-    return counts if built_for == pixels else _by_area(counts, pixels)
+    try:
+        return counts_of(name, pixels)
+    except InputError:
+        network = named_network(name)
+        smallest = min(network.sizes) if network.library == "profet" else MIN_PIXELS
+        built_for = min(max(pixels, smallest), MAX_PIXELS)
+        if built_for == pixels:
+            raise
+        return _by_area(counts_of(name, built_for), pixels)
 
 
 #: Less of the FLOPs in depthwise convolutions are none.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache, cached_property, lru_cache
 from statistics import geometric_mean, median
@@ -12,6 +11,8 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.catalog import Catalog, Instance, load_gpus
 from profet_core.catalog.gpus import (
@@ -24,7 +25,6 @@ from profet_core.catalog.gpus import (
     TF32,
     TUNED,
     Gpu,
-    Gpus,
     has_tensor_cores,
     is_half,
     requested_precision,
@@ -44,10 +44,10 @@ from profet_core.layers.networks import (
     other_definitions,
     shared_name,
 )
-from profet_core.layers.rates import SMALL_BATCH, Case, Mode, RateModel, case_key, case_of, mode_of, rate_model_of
+from profet_core.layers.rates import SMALL_BATCH, Case, Mode, case_key, case_of, mode_of, rate_model_of
 from profet_core.offers import OfferTable, bounds
 from profet_core.prediction.models import Models
-from profet_core.prediction.table import Prediction, StepTable, Target, offer_table
+from profet_core.prediction.table import Prediction, StepTable, StepTarget, offer_table
 from profet_core.prediction.targets import in_order, offer_targets
 from profet_core.training.cost import JPEG_IMAGES_PER_S_PER_VCPU
 from profet_core.training.memory import GIB_PER_VALUE, MAX_BATCH, FitAnswer, MemoryModel, MemoryNeed, verdict_of
@@ -91,8 +91,7 @@ def counted_fit(model: MemoryModel, need: MemoryNeed, batch_size: int, memory_gi
     return FitAnswer(verdict_of(model, chance), chance, largest if largest >= 1 else None, why)
 
 
-@dataclass(frozen=True, slots=True)
-class Disagreement:
+class Disagreement(Struct, frozen=True):
     """Latency of one instance, from the network's layers and from its profile."""
 
     instance: str
@@ -141,8 +140,7 @@ def disagreement_words(found: Sequence[Disagreement]) -> str:
     )
 
 
-@dataclass(frozen=True)
-class NetworkEstimate:
+class NetworkEstimate(Struct, frozen=True, dict=True):
     """Step latencies of one network on every offer, inferred from its layers.
 
     Attributes
@@ -255,8 +253,7 @@ def check_vision(network: Counts) -> None:
         raise InputError(not_a_cnn("This network is not for images", why, "Give one", "CNNs and vision transformers"))
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkStep:
+class NetworkStep(Struct, frozen=True):
     """The step to estimate.
 
     Attributes
@@ -286,8 +283,7 @@ class NetworkStep:
 GpuOnHost = tuple[Gpu, Host]
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredStep:
+class MeasuredStep(Struct, frozen=True):
     """A step of the network that the user measured, in the question's precision.
 
     Attributes
@@ -347,7 +343,7 @@ def estimate(
     if is_default:
         step = replace(step, precision=FP32)
     by_instance, gpus_only = _gpus_on_hosts(models, transfer, catalog, targets)
-    on_gpus = _on_machines(models, step, dict.fromkeys([*by_instance.values(), *gpus_only.values()]))
+    on_gpus = machines_of(models, dict.fromkeys([*by_instance.values(), *gpus_only.values()])).on(step)
     rows = {one: row for row, one in enumerate(on_gpus.machines)}
     table, measured_notes = (
         _scaled(models, step, on_gpus, measured) if measured else (_estimates(models, step, on_gpus), [])
@@ -387,28 +383,12 @@ def estimate(
 def _estimates(models: Models, step: NetworkStep, on_gpus: _OnGpus) -> StepTable:
     """The latency on each target, with what a GPU without the precision's units does."""
     table = on_gpus.table()
-    notes, wider = list(table.notes), np.zeros(len(table.targets))
-    for row, (gpu, _, _) in enumerate(table.targets):
-        if note := runs_as(gpu, step.precision)[1]:
-            wider[row] = without_units_log_sd(models, gpu, step.precision)
-            notes[row] = (*notes[row], note)
-    return replace(table, log_sd=combined_sd(table.log_sd, wider), notes=tuple(notes))
+    slower = machines_of(models, on_gpus.machines).slower(step.precision)
+    notes = tuple(one if note is None else (*one, note) for one, note in zip(table.notes, slower.notes, strict=True))
+    return replace(table, log_sd=combined_sd(table.log_sd, slower.log_sd), notes=notes)
 
 
-def steps_on(models: Models, step: NetworkStep, targets: Iterable[GpuOnHost]) -> Steps:
-    """The step on each target, in order."""
-    return _on_machines(models, step, targets).steps
-
-
-def without_units_log_sd(models: Models, gpu: Gpu, precision: str) -> float:
-    """What a GPU without the precision's units adds to the uncertainty of a step."""
-    note = runs_as(gpu, precision)[1]
-    is_unsure = note is not None and note.code is Code.NO_TENSOR_CORES
-    return models.transfer.rates.no_tensor_cores_log_sd if is_unsure else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Usual:
+class _Usual(Struct, frozen=True):
     """What a step usually takes, milliseconds, and within which interval."""
 
     latency_ms: float
@@ -419,7 +399,7 @@ class _Usual:
 def _usual(models: Models, step: NetworkStep, one: MeasuredStep) -> tuple[Steps, _Usual]:
     """What a step that was measured usually takes."""
     asked = one.of(step)
-    found = _on_machines(models, asked, [one.on])
+    found = machines_of(models, [one.on]).on(asked)
     table = _estimates(models, asked, found)
     latency_ms = table.latency_ms.item()
     low_ms, high_ms = bounds(latency_ms, table.log_sd.item())
@@ -443,10 +423,9 @@ def _scaled(
     given_ms = np.array([one.latency_ms for one in measured])
     learned = Learned.of(by_program(Steps.joined([one for one, _ in usual])), given_ms)
     sizes = {(asked.batch_size, asked.network.pixels): asked for asked in (one.of(step) for one in measured)}
-    launched_at = next(iter(sizes))
+    machines, launched_at = machines_of(models, on_gpus.machines), next(iter(sizes))
     here, *at = (
-        by_program(steps_on(models, replace(asked, launched_at=launched_at), on_gpus.machines))
-        for asked in (step, *sizes.values())
+        by_program(machines.on(replace(asked, launched_at=launched_at)).steps) for asked in (step, *sizes.values())
     )
     steps = learned.on(here, at)
     table = _estimates(models, step, on_gpus._replace(steps=steps))
@@ -575,7 +554,7 @@ class _OnGpus(NamedTuple):
 
     def table(self) -> StepTable:
         """The latency on each target."""
-        steps, targets = self.steps, tuple(Target(gpu, host) for gpu, host in self.machines)
+        steps, targets = self.steps, tuple(StepTarget(gpu, host) for gpu, host in self.machines)
         return replace(
             StepTable.unknown(targets, ()),
             latency_ms=steps.latency_ms,
@@ -589,30 +568,30 @@ class _OnGpus(NamedTuple):
 
 #: Lists of machines whose steps are kept, and steps of each.
 _MAX_LISTS, _MAX_STEPS = 100, 100
-_MACHINES: WeakKeyDictionary[Models, dict[tuple[GpuOnHost, ...], _Machines]] = WeakKeyDictionary()
+_MACHINES: WeakKeyDictionary[Models, dict[tuple[GpuOnHost, ...], StepMachines]] = WeakKeyDictionary()
 
 
-def _on_machines(models: Models, step: NetworkStep, wanted: Iterable[GpuOnHost]) -> _OnGpus:
-    """The step on each GPU in a host, no slower than on one of its generation that has no more of anything."""
+def machines_of(models: Models, wanted: Iterable[GpuOnHost]) -> StepMachines:
+    """GPUs in hosts, in order, kept."""
     lists, wanted = _MACHINES.setdefault(models, {}), tuple(wanted)
-    if wanted not in lists:
+    if (found := lists.get(wanted)) is None:
         if len(lists) >= _MAX_LISTS:
             lists.clear()
-        lists[wanted] = _Machines(rate_model_of(models), models.transfer.gpus, wanted)
-    return lists[wanted].on(step)
+        found = lists[wanted] = StepMachines(models, wanted)
+    return found
 
 
-class _Machines:
+class StepMachines:
     """GPUs in hosts, each beside all GPUs of its generation in that host, which say between what its step must be.
 
     What doesn't depend on a step is found once; steps are kept.
     """
 
-    def __init__(self, model: RateModel, gpus: Gpus, wanted: tuple[GpuOnHost, ...]) -> None:
-        self._model, self._wanted = model, wanted
+    def __init__(self, models: Models, wanted: tuple[GpuOnHost, ...]) -> None:
+        self._models, self._model, self._wanted = models, (model := rate_model_of(models)), wanted
         self._made: dict[NetworkStep, _OnGpus] = {}
         generations: dict[float | None, list[Gpu]] = {}
-        for gpu in gpus.shipped.values():
+        for gpu in models.transfer.gpus.shipped.values():
             generations.setdefault(gpu.compute_capability, []).append(gpu)
         groups: dict[tuple[tuple[Gpu, ...], Host], None] = {}
         group_of: list[tuple[tuple[Gpu, ...], Host]] = []
@@ -642,6 +621,8 @@ class _Machines:
         )
         self._launch = np.array([host.launch for alike, host in groups for _ in alike])
         self._log_sd = np.array([host.log_sd for _, host in wanted])
+        self._wanted_gpus = np.array([gpu.name for gpu, _ in wanted])
+        self._generations = np.array([gpu.compute_capability or 0.0 for gpu, _ in wanted])
         by_gpu = {one.gpu: name for name, one in model.instances.items()}
         self._machines = [(gpu, REFERENCE_HOST) for gpu in self._gpus]
         self._names = [gpu.name for gpu in self._gpus]
@@ -654,6 +635,7 @@ class _Machines:
         #: By whether the network is a transformer.
         self._gpu_log_sd = {False: gpu_log_sd, True: np.hypot(gpu_log_sd, _OTHER_GPU_LOG_SD * is_other)}
         self._modes: dict[tuple[str, str], np.ndarray] = {}
+        self._slower: dict[str, _WithoutUnits] = {}
 
     def on(self, step: NetworkStep) -> _OnGpus:
         """The step on each machine."""
@@ -662,6 +644,15 @@ class _Machines:
                 self._made.clear()
             self._made[step] = self._in_order(step)
         return self._made[step]
+
+    def slower(self, precision: str) -> _WithoutUnits:
+        """What GPUs without the precision's units do."""
+        if precision not in self._slower:
+            notes = [runs_as(gpu, precision)[1] for gpu, _ in self._wanted]
+            is_unsure = [note is not None and note.code is Code.NO_TENSOR_CORES for note in notes]
+            log_sd = self._models.transfer.rates.no_tensor_cores_log_sd * np.array(is_unsure)
+            self._slower[precision] = _WithoutUnits(notes, log_sd)
+        return self._slower[precision]
 
     def _in_order(self, step: NetworkStep) -> _OnGpus:
         bounded = self._bounded(step)
@@ -748,7 +739,8 @@ class _Machines:
         log_sds = np.array([model.log_sds[case_key(case, mode, doubted_batch)] for mode in Mode])[modes]
         small_log_sd = _small_batch_log_sd(network, batch_size) if step.as_measured is None else 0.0
         return Steps(
-            gpus=[gpu for gpu, _ in self._wanted],
+            gpus=self._wanted_gpus,
+            generations=self._generations,
             modes=modes,
             # Larger images count as more of them.
             batch_sizes=np.full(number, batch_size * (network.pixels / _USUAL_PIXELS) ** 2),
@@ -762,6 +754,13 @@ class _Machines:
             kernels_log_sd=np.zeros(number),
             removed=np.zeros(number),
         )
+
+
+class _WithoutUnits(NamedTuple):
+    """Of each machine: the note on a precision that its GPU has no units for, and what that adds to the uncertainty."""
+
+    notes: Sequence[Note | None]
+    log_sd: FloatArray
 
 
 class _Parts(NamedTuple):

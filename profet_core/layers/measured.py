@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from typing import NamedTuple, Self
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import astuple, replace
 
-from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
 from profet_core.latency import SMOOTH_MAX_POWER, FloatArray, combined_sd, free_ms, smooth_max
 from profet_core.training.cost import Workload
@@ -37,8 +37,7 @@ _MS = {"u": 1e-3, "µ": 1e-3, "μ": 1e-3, "s": 1e3, "m": 60e3, "h": 3_600e3}
 LONGEST_TIME = 400
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredTime:
+class MeasuredTime(Struct, frozen=True):
     """A step time that a user measured.
 
     Attributes
@@ -212,20 +211,20 @@ _TIME_LOG_SD, _LEAST_LOG_SD = 0.02, 0.03
 _ITERATIONS, _BACK, _ON, _CONVERGED = 150, 0.5, 1.2, 1e-9
 
 
-@dataclass(frozen=True)
-class Steps:
+class Steps(Struct, frozen=True):
     """Steps of one network by one program; arrays of shape (steps,).
 
     Attributes
     ----------
-    gpus, modes, batch_sizes : of each.
+    gpus, generations, modes, batch_sizes : of each: its GPU's name and compute capability, 0 if unknown, and so on.
     work_ms, launch_ms, start_ms : a step is the smooth maximum of its work and its launches, plus its start.
     network_log_sd, gpu_log_sd, launch_log_sd : uncertainty of the network on a GPU, of the GPU, and of launches.
     shared_log_sd, kernels_log_sd : of what all steps of the program share: of work, and of the number of kernels.
     removed : variance that measured steps remove.
     """
 
-    gpus: Sequence[Gpu]
+    gpus: np.ndarray
+    generations: FloatArray
     modes: FloatArray
     batch_sizes: FloatArray
     work_ms: FloatArray
@@ -269,8 +268,7 @@ class Steps:
 
     def take(self, rows: Sequence[int]) -> Self:
         """Some of the steps."""
-        arrays = {one.name: getattr(self, one.name)[rows] for one in fields(self) if one.name != "gpus"}
-        return replace(self, gpus=[self.gpus[row] for row in rows], **arrays)
+        return type(self)(*(values[rows] for values in astuple(self)))
 
     def scaled(self, factors: FloatArray) -> Self:
         """All parts times a factor."""
@@ -303,20 +301,13 @@ class Steps:
     @classmethod
     def joined(cls, some: Sequence[Steps]) -> Steps:
         """Steps after each other."""
-        names = [one.name for one in fields(cls) if one.name != "gpus"]
-        arrays = {name: np.concatenate([getattr(one, name) for one in some]) for name in names}
-        return cls(gpus=[gpu for one in some for gpu in one.gpus], **arrays)
+        return cls(*map(np.concatenate, zip(*map(astuple, some), strict=True)))
 
 
 def _covariances(steps: Steps, given: Steps, shares: Shares) -> tuple[FloatArray, FloatArray]:
     """Of the logarithms of work, and of launches, (steps, given)."""
-
-    def same(one: Sequence[object], other: Sequence[object]) -> FloatArray:
-        return np.array([[float(a == b) for b in other] for a in one])
-
-    names = [gpu.name for gpu in steps.gpus], [gpu.name for gpu in given.gpus]
-    on_gpu = same(*names)
-    in_generation = same(*([gpu.compute_capability for gpu in some.gpus] for some in (steps, given)))
+    on_gpu = (steps.gpus[:, None] == given.gpus).astype(float)
+    in_generation = (steps.generations[:, None] == given.generations).astype(float)
     here = on_gpu * (steps.modes[:, None] == given.modes)
     apart = np.log(steps.batch_sizes[:, None] / given.batch_sizes) / math.log(4)
     alike = (shares.everywhere + shares.in_generation * in_generation) * np.exp(-shares.fade * np.abs(apart))
@@ -330,8 +321,7 @@ def _covariances(steps: Steps, given: Steps, shares: Shares) -> tuple[FloatArray
     return work, np.outer(steps.launch_log_sd, given.launch_log_sd) * on_gpu + kernels
 
 
-@dataclass(frozen=True)
-class Learned:
+class Learned(Struct, frozen=True):
     """What measured steps of a network say: the mean of the model's own distribution.
 
     A measured step that launches explain changes launches and the start, another one the work: what each takes of the
@@ -390,14 +380,12 @@ class Learned:
         at : the same steps at the sizes of the measured ones, if other sizes are asked for. What was learned holds as
             it does there, and launches are theirs: so no step gets faster as it grows.
         """
-        log_factors = np.mean([self._log_factors(one) for one in at or (steps,)], axis=0)
-        moved = steps.at_launches_of(at).moved(*log_factors)
-        to_work, to_launch = _covariances(steps, self.given, self.shares)
+        to_work, to_launch = of_steps = _covariances(steps, self.given, self.shares)
+        others = [] if len(at) == 1 and at[0] is steps else at
+        there = [_covariances(one, self.given, self.shares) for one in others] or [of_steps]
+        log_work = sum(work @ self.for_work for work, _ in there) / len(there)
+        log_launch = sum(launch @ self.for_launch for _, launch in there) / len(there)
+        moved = steps.at_launches_of(others).moved(log_work, log_launch)
         launched, by_launch = moved.by_host[:, None], self.now.by_host
         cross = (1 - launched) * to_work * (1 - by_launch) + launched * to_launch * by_launch
         return replace(moved, removed=((cross @ self.inverse) * cross).sum(axis=1))
-
-    def _log_factors(self, steps: Steps) -> tuple[FloatArray, FloatArray]:
-        """On work, and on launches."""
-        to_work, to_launch = _covariances(steps, self.given, self.shares)
-        return to_work @ self.for_work, to_launch @ self.for_launch

@@ -8,9 +8,11 @@ import gzip
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.errors import InputError, not_a_cnn
 from profet_core.layers.network import VALUE_NAMES, Counts, Elements, Flops
@@ -157,8 +159,7 @@ _REFUSED = re.compile("sequencer|tnt_|qwen|gemma|deepseek|sam2_|hieradet|naflex"
 _MAX_OFFERED, _MIN_SIMILARITY = 3, 0.8
 
 
-@dataclass(frozen=True, slots=True)
-class NamedNetwork:
+class NamedNetwork(Struct, frozen=True):
     """A network by name.
 
     Attributes
@@ -353,6 +354,7 @@ def native_pixels(name: str) -> int:
     return named_network(name).native_pixels
 
 
+@lru_cache(maxsize=2_000)
 def counts_of(name: str, pixels: int | None = None, classes: int | None = None) -> Counts:
     """What a named network takes for one image of `pixels` x `pixels`.
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from profet_core.catalog.gpus import AS_PROFILED, HALF, PLAIN, TF32, Gpu, runs_as
 from profet_core.ensemble.classes import load_operation_classes
@@ -21,7 +22,7 @@ from profet_core.prediction.growth import bridged, log_sizes
 from profet_core.prediction.members import Estimates, floored
 from profet_core.prediction.mixed_precision import speedup_note
 from profet_core.prediction.models import Models
-from profet_core.prediction.table import StepTable, Target
+from profet_core.prediction.table import StepTable, StepTarget
 from profet_core.transfer.targets import Host
 from profet_profiles.record import Profile
 from profet_profiles.units import SMALLEST_NUMBER, format_ms
@@ -64,8 +65,7 @@ class TargetSteps(NamedTuple):
 StepsAt = Callable[[int, int], TargetSteps]
 
 
-@dataclass(frozen=True, slots=True)
-class CountedStep:
+class CountedStep(Struct, frozen=True):
     """A profile's step by the counts of its network, as `network` is called.
 
     Attributes
@@ -85,8 +85,7 @@ class CountedStep:
 ByCounts = Callable[[Models, Profile], CountedStep | Note | None]
 
 
-@dataclass(frozen=True, slots=True)
-class CountsWeight:
+class CountsWeight(Struct, frozen=True):
     """How counts join the members; all are fitted together.
 
     Attributes
@@ -218,11 +217,10 @@ class _BothSteps(NamedTuple):
 
 
 _BothStepsAt = Callable[[int, int], _BothSteps]
-_Made = tuple[tuple[Target, ...], tuple[Recorded, ...]]
+_Made = tuple[tuple[StepTarget, ...], tuple[Recorded, ...]]
 
 
-@dataclass(frozen=True)
-class StepsByCounts:
+class StepsByCounts(Struct, frozen=True):
     """What counts say of a recorded step on GPUs without models, in other precisions and at other sizes.
 
     Attributes
@@ -237,9 +235,7 @@ class StepsByCounts:
     recorded: Recorded
     asked: Asked
     doubt: float
-    made: dict[tuple[tuple[Target, ...], tuple[Recorded, ...]], _BothStepsAt] = field(
-        default_factory=dict, repr=False, compare=False
-    )
+    made: dict[_Made, _BothStepsAt] = field(default_factory=dict)
 
     def _follows(self, table: StepTable) -> np.ndarray:
         """Rows whose steps in FP32 or TF32 the table says, (targets,).
@@ -247,23 +243,26 @@ class StepsByCounts:
         These are GPUs that were profiled, or whose steps or speed a user measured; of an unknown network also those of
         the profiled generations and earlier ones.
         """
-        here, is_named, rates = self.recorded.gpu.name, bool(self.counted.network), self.models.transfer.rates.gpus
-        profiled, recorded = self.models.transfer.profiled_gpus, self.recorded.asked.precision
-        in_half, from_here = recorded in HALF, here in profiled
+        here, is_named, transfer = self.recorded.gpu, bool(self.counted.network), self.models.transfer
+        recorded, from_here = self.recorded.asked.precision, here.name in transfer.profiled_gpus
+        # A profile in half precision says how long its own GPU's other steps take.
+        in_half = recorded in HALF
+        own = not in_half and _default(here, recorded) == _default(here, self.asked.precision)
         found = []
         for (gpu, _, _), basis in zip(table.targets, table.basis, strict=True):
-            own = gpu.name == here and not in_half and _default(gpu, recorded) == _default(gpu, self.asked.precision)
-            # A profile in half precision says how long its own GPU's other steps take.
-            known = gpu.name in profiled and (from_here or not is_named) and not (gpu.name == here and in_half)
-            old = not is_named and gpu.compute_capability is not None and gpu.compute_capability < FIRST_TF32
-            stated = gpu.name in rates and bool(rates[gpu.name].statement)
-            found.append(own or known or (old and gpu.name != here) or stated or basis is Basis.CALIBRATED)
+            if gpu.name == here.name:
+                follows = own or (gpu.name in transfer.profiled_gpus and not in_half)
+            else:
+                profiled = gpu.name in transfer.profiled_gpus and (from_here or not is_named)
+                follows = profiled or (not is_named and (gpu.compute_capability or FIRST_TF32) < FIRST_TF32)
+            rates = transfer.rates.gpus.get(gpu.name)
+            found.append(follows or basis is Basis.CALIBRATED or (rates is not None and bool(rates.statement)))
         return np.array(found)
 
     def _runs_in_half(self, table: StepTable) -> np.ndarray:
         return np.array([runs_as(target.gpu, self.asked.precision)[0] in HALF for target in table.targets])
 
-    def _on(self, targets: tuple[Target, ...], recorded: tuple[Recorded, ...]) -> _BothStepsAt:
+    def _on(self, targets: tuple[StepTarget, ...], recorded: tuple[Recorded, ...]) -> _BothStepsAt:
         """What makes steps at a size, no slower in half precision than in the default one, no faster in FP32."""
         if (key := (targets, recorded)) in self.made:
             return self.made[key]
@@ -301,13 +300,14 @@ class StepsByCounts:
         of_gain = np.where(
             half, combined_sd(rates.within_log_sd, rates.tuned_log_sd * (self.asked.training_code != PLAIN)), 0.0
         )
-        notes, asked_half = [], self.asked.precision in HALF
-        for row, target in enumerate(table.targets):
-            note = runs_as(target.gpu, self.asked.precision)[1]
-            if note is not None and note.code is Code.NO_TENSOR_CORES:
-                of_gain[row] = rates.no_tensor_cores_log_sd
-            faster = speedup_note(target.gpu, self.asked.precision, -math.log(gained[row])) if asked_half else None
-            notes.append(table.notes[row] if faster is None else (faster, *table.notes[row]))
+        notes, asked = list(table.notes), self.asked.precision
+        if asked in HALF:
+            for row, target in enumerate(table.targets):
+                note = runs_as(target.gpu, asked)[1]
+                if note is not None and note.code is Code.NO_TENSOR_CORES:
+                    of_gain[row] = rates.no_tensor_cores_log_sd
+                if faster := speedup_note(target.gpu, asked, -math.log(gained[row])):
+                    notes[row] = faster, *notes[row]
         # Between two GPUs in half precision most of what a network gains cancels.
         cancels = half & (self.recorded.asked.precision in HALF)
         wider = np.where(cancels, _LEFT * conversion_log_sd, combined_sd(of_gain, conversion_log_sd))
