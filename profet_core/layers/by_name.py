@@ -96,12 +96,12 @@ def step_by_counts(models: Models, profile: Profile, given: str | None = None) -
         return Note(Code.NETWORK_UNUSED, network=name, why=why)
     steps = _STEPS.setdefault(models, {})
     key = name, meta.batch_size, meta.pixels, waits_for_loader(profile)
-    if key not in steps:
+    if (latencies_ms := steps.get(key)) is None:
         if len(steps) >= _MAX_STEPS:
             steps.clear()
-        steps[key] = _latencies_ms(models, model, name, counts, meta.batch_size, is_measured=not key[-1])
+        latencies_ms = steps[key] = _latencies_ms(models, model, name, counts, meta.batch_size, is_measured=not key[-1])
     named = _CountedSteps(models, name, partial(_counts_at, name), as_measured=not key[-1])
-    return CountedStep(name, steps[key], named.usual_ms, named.on)
+    return CountedStep(name, latencies_ms, named.usual_ms, named.on)
 
 
 #: Steps by counts of some models: network, batch size, pixels, whether in PyTorch -> instance -> milliseconds.

@@ -265,7 +265,8 @@ class NetworkStep(Struct, frozen=True):
     training_code : one of `catalog.gpus.CODES`.
     frozen_backbone : only the last dense layer is trained.
     as_measured : whether PROFET's program runs it, as it ran the measured networks; None: if it ran this one.
-    launched_at : batch and pixel size at which what is known of the network holds for launches, if not this one.
+    launched_at : batch and pixel size at which what is known of the network holds for what a step takes once, as
+        launches and parameters; None: its own.
     """
 
     network: Counts
@@ -428,6 +429,13 @@ def _scaled(
         by_program(machines.on(replace(asked, launched_at=launched_at)).steps) for asked in (step, *sizes.values())
     )
     steps = learned.on(here, at)
+    for one in measured:
+        asked, at_gpu = one.of(step), steps.gpus == one.on[0].name
+        apart = asked.batch_size - step.batch_size, asked.network.pixels - step.network.pixels
+        # On its own GPU, a larger step than the measured one takes no less, a smaller one no more.
+        if any(apart) and min(apart) * max(apart) >= 0:
+            bound_ms = (np.fmin if min(apart) >= 0 else np.fmax)(steps.latency_ms, one.latency_ms)
+            steps = steps.scaled(np.where(at_gpu, bound_ms / steps.latency_ms, 1.0))
     table = _estimates(models, step, on_gpus._replace(steps=steps))
     words = [_named(step, one) for one in measured]
     origin = Note(Code.SCALED_STEP, measured=" and ".join(f"{time} on {gpu}" for time, gpu in words))
@@ -567,7 +575,7 @@ class _OnGpus(NamedTuple):
 
 
 #: Lists of machines whose steps are kept, and steps of each.
-_MAX_LISTS, _MAX_STEPS = 100, 100
+_MAX_LISTS, _MAX_STEPS = 50, 50
 _MACHINES: WeakKeyDictionary[Models, dict[tuple[GpuOnHost, ...], StepMachines]] = WeakKeyDictionary()
 
 
@@ -588,7 +596,8 @@ class StepMachines:
     """
 
     def __init__(self, models: Models, wanted: tuple[GpuOnHost, ...]) -> None:
-        self._models, self._model, self._wanted = models, (model := rate_model_of(models)), wanted
+        self._model, self._wanted = (model := rate_model_of(models)), wanted
+        self._unsure_log_sd = models.transfer.rates.no_tensor_cores_log_sd
         self._made: dict[NetworkStep, _OnGpus] = {}
         generations: dict[float | None, list[Gpu]] = {}
         for gpu in models.transfer.gpus.shipped.values():
@@ -639,20 +648,19 @@ class StepMachines:
 
     def on(self, step: NetworkStep) -> _OnGpus:
         """The step on each machine."""
-        if step not in self._made:
+        if (found := self._made.get(step)) is None:
             if len(self._made) >= _MAX_STEPS:
                 self._made.clear()
-            self._made[step] = self._in_order(step)
-        return self._made[step]
+            found = self._made[step] = self._in_order(step)
+        return found
 
     def slower(self, precision: str) -> _WithoutUnits:
         """What GPUs without the precision's units do."""
-        if precision not in self._slower:
+        if (found := self._slower.get(precision)) is None:
             notes = [runs_as(gpu, precision)[1] for gpu, _ in self._wanted]
             is_unsure = [note is not None and note.code is Code.NO_TENSOR_CORES for note in notes]
-            log_sd = self._models.transfer.rates.no_tensor_cores_log_sd * np.array(is_unsure)
-            self._slower[precision] = _WithoutUnits(notes, log_sd)
-        return self._slower[precision]
+            found = self._slower[precision] = _WithoutUnits(notes, self._unsure_log_sd * np.array(is_unsure))
+        return found
 
     def _in_order(self, step: NetworkStep) -> _OnGpus:
         bounded = self._bounded(step)
@@ -686,10 +694,10 @@ class StepMachines:
 
     def _modes_of(self, step: NetworkStep) -> np.ndarray:
         key = step.precision, step.training_code
-        if key not in self._modes:
+        if (found := self._modes.get(key)) is None:
             modes = [mode_of(gpu, runs_as(gpu, step.precision)[0], step.training_code) for gpu in self._gpus]
-            self._modes[key] = np.array(modes, int)
-        return self._modes[key]
+            found = self._modes[key] = np.array(modes, int)
+        return found
 
     def _regimes(self, step: NetworkStep) -> tuple[Regime, Regime]:
         """Of GPUs that were measured with PROFET's cells, and of others."""
@@ -709,18 +717,24 @@ class StepMachines:
 
     def _by_rates(self, step: NetworkStep) -> _Parts:
         """Of all rows, by their rates, corrected by what was measured of this network."""
-        network, batch_size = step.network, step.batch_size
-        work_ms, launch_ms, start_ms = self._model.steps_ms(
-            network, batch_size, self._machines, self._modes_of(step).tolist(), self._instances, _is_measured(step)
-        )
+        network, batch_size, modes = step.network, step.batch_size, self._modes_of(step)
+
+        def parts_ms(images: int) -> tuple[FloatArray, FloatArray, float]:
+            return self._model.steps_ms(
+                network, images, self._machines, modes.tolist(), self._instances, _is_measured(step)
+            )
+
+        work_ms, launch_ms, start_ms = parts_ms(batch_size)
         factors = np.exp(self._known(step, batch_size, network.pixels)[0])
-        by_host, trained = factors, _FROZEN_SHARE if step.frozen_backbone else 1.0
+        of_once, of_work = factors, work_ms * factors
         if step.launched_at not in (None, (batch_size, network.pixels)):
-            by_host = np.exp(self._known(step, *step.launched_at)[0])
+            of_once, once_ms = np.exp(self._known(step, *step.launched_at)[0]), parts_ms(0)[0]
+            of_work = (work_ms - once_ms) * factors + once_ms * of_once
+        trained = _FROZEN_SHARE if step.frozen_backbone else 1.0
         return _Parts(
-            (work_ms * factors * trained)[self._gpu_at],
-            (launch_ms * by_host * trained)[self._gpu_at] * self._launch,
-            (start_ms * by_host)[self._gpu_at],
+            (of_work * trained)[self._gpu_at],
+            (launch_ms * of_once * trained)[self._gpu_at] * self._launch,
+            (start_ms * of_once)[self._gpu_at],
         )
 
     def _steps(self, step: NetworkStep, parts: _Parts) -> Steps:

@@ -286,10 +286,8 @@ class Steps(Struct, frozen=True):
         """The same latencies, with the launches and starts that other sizes of the steps have on average, if any."""
         if not others:
             return self
-        launch_ms, start_ms = (
-            np.exp(np.mean([np.log(values) for values in some], axis=0))
-            for some in zip(*((one.launch_ms, one.start_ms) for one in others), strict=True)
-        )
+        launch_ms = np.mean([one.launch_ms for one in others], axis=0)
+        start_ms = np.mean([one.start_ms for one in others], axis=0)
         rest_ms = np.maximum(self.latency_ms - start_ms, SMALLEST_NUMBER)
         return replace(
             self,

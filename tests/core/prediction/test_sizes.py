@@ -196,8 +196,9 @@ def test_joined_steps_agree_and_stay_as_they_are(models, steps):
     assert [step.latencies_ms for step in again] == [step.latencies_ms for step in joined]
     first, second = (dict(zip(step.table.targets, step.table.launch_ms, strict=True)) for step in joined)
     for target in first.keys() & second.keys():
-        # Launches belong to the network, not to one of its profiles.
-        np.testing.assert_equal(first[target], second[target])
+        # Launches belong to the network, not to one of its profiles; of a given latency they aren't known.
+        if not np.isnan([first[target], second[target]]).any():
+            assert first[target] == second[target]
     for step in joined:
         rows = steps_at(models, steps, batch_size=step.batch_size, pixels=step.pixels)
         assert {row.latency_ms for row in rows} >= set(step.latencies_ms.values())
