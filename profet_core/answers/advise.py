@@ -18,7 +18,7 @@ from profet_core.answers.context import (
 from profet_core.answers.documents import RENTED, Keys, keys
 from profet_core.answers.predict import PredictedTraining, fits_in_training, predicted_training, steps_along
 from profet_core.catalog import Instance
-from profet_core.catalog.collection import nearest
+from profet_core.catalog.collection import nearest, prices_version
 from profet_core.catalog.instance import AVAILABLE, ON_DEMAND
 from profet_core.catalog.launch import Launch, launch_of
 from profet_core.errors import InputError
@@ -60,6 +60,10 @@ def answer_cost(context: Context, question: TrainingQuestion) -> CostAnswer:
     return CostAnswer(training, replace(table, energy=tuple(energy)), fits)
 
 
+def _cost_prices(answer: CostAnswer) -> str:
+    return prices_version(plan.offer for plan in answer.table)
+
+
 #: `CostAnswer` as JSON.
 COSTS: Keys = {
     "anchor": "training.prediction.anchor",
@@ -75,6 +79,7 @@ COSTS: Keys = {
     ),
     "warnings": "training.warnings",
     "memory": "fits",
+    "prices_version": _cost_prices,
 }
 
 
@@ -342,6 +347,12 @@ _SPOT: Keys = {
     **{"total_usd": "total_usd.0", "low_usd": "total_usd.1", "high_usd": "total_usd.2"},
     **{"on_demand_s": "on_demand.total_s", "on_demand_usd": "on_demand.total_usd", "sentence": "sentence"},
 }
+
+
+def _prices(answer: AdviseAnswer) -> str:
+    return prices_version(plan.offer for plan in answer.advice.plans)
+
+
 #: `AdviseAnswer` as JSON; `within` is null without limits, `comparison` unless two plans were compared.
 ADVICE: Keys = {
     "anchor": "training.prediction.anchor",
@@ -384,4 +395,5 @@ ADVICE: Keys = {
     "launch": "launch",
     "memory": "fits",
     "warnings": "training.warnings",
+    "prices_version": _prices,
 }
