@@ -6,9 +6,10 @@ import difflib
 import math
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from profet_core.catalog.tables import cells_of, check_numbers, read_records
 from profet_core.errors import CatalogError, Code, InputError, Note
@@ -42,8 +43,7 @@ _GPU_ALIASES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Gpu:
+class Gpu(Struct, frozen=True):
     """One GPU as a program sees it (one die of a dual-die board).
 
     Attributes
@@ -248,7 +248,7 @@ class Gpus(dict[str, Gpu]):
 @cache
 def load_gpus() -> Gpus:
     """Load the shipped GPU specs; read once."""
-    required = [field.name for field in fields(Gpu) if field.name != "name"]
+    required = [name for name in Gpu.__struct_fields__ if name != "name"]
     return Gpus(
         read_records(
             shipped_text("catalog/gpus.csv"),
