@@ -122,7 +122,8 @@ def main() -> None:
     rows = estimate_rows(load_measurements(folder).all_latencies, folder)
     steps, catalog = published_steps(rows), load_shipped()
     prices, of_script = cheapest_usd_per_hour(catalog), steps["source"].str.endswith(SCRIPT)
-    points = strict_json(models_folder(None) / VALIDATION_NAME)["scatter"]
+    report: Any = strict_json(models_folder(None) / VALIDATION_NAME)
+    points = report["scatter"]
     instances = {name: catalog[name] for name in sorted({point["target"] for point in points})}
     cells = measured_cells(points, {name: offer.gpu for name, offer in instances.items()})
     of_cells = {offer.gpu: offer.usd_per_hour for offer in instances.values()}
