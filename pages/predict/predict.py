@@ -10,7 +10,15 @@ from typing import Any
 import streamlit as st
 from msgspec import structs
 
-from pages.predict.results import Answered, opened_row, show_bars, show_cards, show_details, show_none, show_scatter
+from pages.predict.results import (
+    Answered,
+    opened_row,
+    show_cards,
+    show_details,
+    show_none,
+    show_plan_bars,
+    show_scatter,
+)
 from profet_core import ProfetError
 from profet_core.answers.advise import AdviseAnswer, advise_training, answer_advise, best_batch, spot_plan
 from profet_core.answers.report import report_html, report_source
@@ -19,7 +27,7 @@ from profet_core.errors import Code
 from profet_core.latency import LEVEL
 from profet_core.training.advise import Advice, Preset, Sort, sorted_rows
 from profet_core.training.plans import Period, Plan
-from profet_core.training.words import headline
+from profet_core.training.recommend import Recommended
 from ui import tables
 from ui.columns import predict_columns
 from ui.custom import profile_in_slot
@@ -48,7 +56,7 @@ from ui.session import NetworkFile, Part, PredictView, Training, session
 from ui.words import plain
 
 TITLE = ":primary[PROFET]\N{EN SPACE}Which cloud GPU should I train my CNN on?"
-NO_PROFILE = "No profile? Choose a network by name, or paste your progress bar."
+NO_PROFILE = "No profile? Use a network's name"
 #: Keys of what is remembered between two moves of a slider, and of the choice of an instance.
 _PROFILED, _DETAILS = "predict:profiled", "predict:details"
 _BOUNDARY = "Training steps only: no start-up, {}storage or egress."
@@ -101,23 +109,20 @@ def main(resources: Resources) -> None:
     per = Period.STEP if network.batch_size is None else Period(session.predict.per)
     plans = [row for row in rows if row.has_number]
     advice = answer.advice.among(plans) if plans else answer.advice
-    if plans and per is Period.TRAINING:
-        if not advice.recommended.none_meets:
-            st.markdown(plain(headline(advice.recommended)))
-        if spot := spot_plan(resources, advice):
-            st.markdown(plain(spot.sentence))
-        if found := best_batch(resources, replace(answer, advice=advice)):
-            st.caption(plain(found.sentence))
+    if plans and per is Period.TRAINING and (spot := spot_plan(resources, advice)):
+        st.markdown(plain(spot.sentence))
     missing_input(resources, network.held)
     latency_question(network)
     if plans:
         show_cards(advice.recommended, per)
+        _below_cards(resources, answer, advice, per)
     else:
         show_none(rows, answer.training.batch_size if network.batch_size else None)
     size_sliders(resources)
     _toolbar(resources)
     show_notices(network, besides=(Code.MORE_CLASSES,))
-    _show_result(resources, network, answer, rows, per)
+    if plans:
+        _show_result(resources, network, answer, advice.recommended, rows, per)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         # Larger machines of a GPU that one can rent alone are not among them.
         every = session.offers.preset == Preset.ALL and not (session.training.whole_nodes or session.offers.gpu_count)
@@ -135,14 +140,25 @@ def main(resources: Resources) -> None:
         show_details(resources, opened, per, lambda: _advised(resources, current_network(resources)), link)
 
 
+def _below_cards(resources: Resources, answer: AdviseAnswer, advice: Advice, per: Period) -> None:
+    """Say which batch size is cheaper."""
+    if per is Period.TRAINING and (found := best_batch(resources, replace(answer, advice=advice))):
+        st.caption(plain(found.sentence))
+
+
 def _show_result(
-    resources: Resources, network: Predicted, answer: AdviseAnswer, rows: Sequence[Plan], per: Period
+    resources: Resources,
+    network: Predicted,
+    answer: AdviseAnswer,
+    recommended: Recommended,
+    rows: Sequence[Plan],
+    per: Period,
 ) -> None:
-    """Draw bars, scatter or table."""
+    """Draw bars, scatter or table of the rows, of which one has a number."""
     limits, view = answer.advice.limits, session.predict.chart
     if view == "bars":
-        profiled = _profiled_plans(resources, network, answer)
-        show_bars(rows, profiled, per, limits, network.training.prediction.interval_level or LEVEL)
+        profiled, level = _profiled_plans(resources, network, answer), network.training.prediction.interval_level
+        show_plan_bars(rows, recommended, profiled, per, limits, level or LEVEL)
     elif view == "scatter":
         show_scatter(rows, per, limits)
     else:

@@ -58,7 +58,7 @@ def test_upload_first_then_one_form_asks_for_the_rest_prefilled_by_the_file_s_na
     click(page, "Upload")
     give_file(page, flat, "vgg16_128ds_16bs_g3s.json")
     settle(page)
-    expect(page.locator(".js-plotly-plot")).to_have_count(0)
+    expect(page.locator(".profet-bars")).to_have_count(0)
     expect(page.get_by_role("combobox", name="Which GPU was this recorded on?")).to_have_value("M60 (g3s.xlarge)")
     expect(page.get_by_role("spinbutton", name="Batch size")).to_have_value("16")
     assert_no_red(page)
@@ -85,7 +85,7 @@ def test_on_a_phone_a_labelled_button_leads_to_the_upload_and_the_form_is_in_sig
     expect(question).to_be_in_viewport()
     choose_gpu(phone, "Which GPU was this recorded on?", "g3s.xlarge")
     proceed(phone)
-    expect(phone.locator(".st-key-latency-bars .js-plotly-plot")).to_be_visible()
+    expect(phone.locator("[data-chart=latency-bars] .bar").first).to_be_visible()
     assert_no_red(phone)
 
 

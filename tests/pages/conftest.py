@@ -258,6 +258,18 @@ def _result_tables(app: AppTest) -> list[dict]:
     return [data for data in found if "rows" in data]
 
 
+def drawn_bars(app: AppTest) -> dict[str, list[dict[str, Any]]]:
+    """Key of a chart -> what is drawn of each row, from the top: the row's fields beside its bar's."""
+    found = [json.loads(element.proto.json or "{}") for element in app.get("bidi_component")]
+    (data,) = [one for one in found if "charts" in one]
+    return {
+        chart["key"]: [
+            row | {"name": " ".join([row["name"], *row["marks"]])} | row["bars"][place] for row in data["bars"]
+        ]
+        for place, chart in enumerate(data["charts"])
+    }
+
+
 def column(app: AppTest, title: str) -> dict[str, str]:
     """Key of the row, such as its instance's name -> cell, of one column of the page's result table."""
     (table,) = _result_tables(app)
@@ -287,7 +299,7 @@ def assert_shows(app: AppTest, answer: AdviseAnswer) -> None:
 
 def cards(app: AppTest) -> list[tuple[str, str]]:
     """What each card recommends for, and its cost."""
-    found = (re.match(r"(.+?): \*\*.*?\n\*\*(\S+) ·", text, re.DOTALL) for text in lines(app.markdown))
+    found = (re.match(r"(.+?): \*\*.*?\n.*?\*\*(\$\S+)\*\*", text, re.DOTALL) for text in lines(app.markdown))
     return [(card[1], card[2]) for card in found if card]
 
 

@@ -85,7 +85,7 @@ history.pushState = (state, unused, url) => {
 
   const savePicture = async (name) => {
     const main = document.querySelector("[data-testid=stMain]");
-    const plots = [...main.querySelectorAll(".js-plotly-plot")];
+    const plots = [...main.querySelectorAll(".js-plotly-plot, .profet-bars")];
     if (!plots.length) return say("No chart to save");
     const boxes = plots.map((plot) => plot.getBoundingClientRect());
     const left = Math.min(...boxes.map((box) => box.left)), top = Math.min(...boxes.map((box) => box.top));
@@ -97,6 +97,7 @@ history.pushState = (state, unused, url) => {
         const copy = svg.cloneNode(true);
         copy.setAttribute("x", boxes[place].left - left);
         copy.setAttribute("y", boxes[place].top - top);
+        copy.setAttribute("color", getComputedStyle(svg).color);
         return new XMLSerializer().serializeToString(copy);
       })
     );
