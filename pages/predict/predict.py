@@ -129,7 +129,7 @@ def main(resources: Resources) -> None:
         count = f"All single-GPU offers ({len(rows)}). " if every else ""
         data = "data, " if session.training.loading == "off" else ""
         st.caption(f"{count}{_BOUNDARY.format(data)} {price_line(row.offer for row in rows)}", width="content")
-        if session.predict.chart != "table":
+        if session.predict.chart == "scatter":
             _details_choice(rows)
     if plans:
         with exports:
@@ -210,9 +210,9 @@ def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnsw
 
 
 def _details_choice(rows: Sequence[Plan]) -> None:
-    """What a click on a bar does, for who has no mouse."""
+    """What a click on a point does, for who has no mouse."""
     names = {row.label: f"{offer_name(row.offer)} ({row.code})" for row in rows}
-    look: Any = {"index": None, "placeholder": "Details of …", "label_visibility": "collapsed", "width": 250}
+    look: Any = {"index": None, "placeholder": "Open an instance …", "label_visibility": "collapsed", "width": 250}
     # It opens one after another: the choice is not kept.
     st.session_state[_DETAILS] = None
     choose = lambda: session.predict_table.choose(st.session_state[_DETAILS] or "")  # noqa: E731

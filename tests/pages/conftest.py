@@ -206,6 +206,34 @@ def edit(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
     return edited
 
 
+def price(app: AppTest, edit: Callable[..., AppTest], name: str, usd: float | None) -> AppTest:
+    """Type a price of an offer in the dialog of prices; None empties it."""
+    open_prices(app)
+    prices(app).text_input(key="prices:search").set_value(name).run()
+    return edit(prices(app), "prices", changed={"0": {"usd": usd}})
+
+
+def custom_gpu(app: AppTest, fields: Mapping[str, object], name: str = "") -> AppTest:
+    """Fill in the form of a custom GPU, a new one or the one of that name, and save it."""
+    open_prices(app)
+    if name:
+        prices(app).selectbox(key="custom-gpu").set_value(name).run()
+    prices(app)
+    widgets = {one.key: one for one in (*app.text_input, *app.number_input, *app.selectbox)}
+    for field, value in fields.items():
+        widgets[f"custom-gpu:{name}:{field}"].set_value(value or "" if field == "gpu" else value)
+    (save,) = [one for one in app.button if one.label == ("Save" if name else "Add GPU")]
+    return save.click().run()
+
+
+def remove_gpu(app: AppTest, name: str) -> AppTest:
+    """Remove a custom GPU in its form."""
+    open_prices(app)
+    prices(app).selectbox(key="custom-gpu").set_value(name).run()
+    prices(app)
+    return next(one for one in app.button if one.label.replace("\\", "") == f"Remove {name}").click().run()
+
+
 def look_at(app: AppTest, name: str) -> AppTest:
     """Choose one of the visitor's own on the list of Profiles."""
     return listing(app).set_value(custom(app)[name]).run()
@@ -310,8 +338,8 @@ def answer(app: AppTest) -> list[dict[str, str]]:
 
 
 def notices(app: AppTest) -> list[str]:
-    """What to keep in mind, line by line."""
-    return [line.removeprefix("- ") for block in lines(app.warning) for line in block.split("\n")]
+    """What to do something about, line by line, and what to keep in mind."""
+    return [line.removeprefix("- ") for block in lines([*app.warning, *app.caption]) for line in block.split("\n")]
 
 
 def sentences(app: AppTest) -> list[str]:

@@ -3,19 +3,29 @@ const KEPT = "profet-upload";
 const isReloaded = () =>
   Boolean(sessionStorage.getItem(KEPT)) && performance.getEntriesByType("navigation")[0]?.type === "reload";
 
-export default function mounted({ setStateValue }) {
+let maxMb = Infinity;
+
+export default function mounted({ data, setStateValue }) {
+  maxMb = data.max_mb;
   if (isReloaded() && !mounted.once) {
     mounted.once = true;
     setStateValue("reloaded", true);
   }
 }
 
-// A changed setting replaces the page's address; only another page is a step back.
-const push = history.pushState.bind(history);
-history.pushState = (state, unused, url) => {
-  const samePage = url != null && new URL(url, location.href).pathname === location.pathname;
-  return samePage ? history.replaceState(state, unused, url) : push(state, unused, url);
-};
+// A changed setting is one step back once it has settled; what the page itself writes replaces its address.
+{
+  const SETTLED_MS = 1000, push = history.pushState.bind(history);
+  let isActed = false, writtenAt = -SETTLED_MS;
+  for (const kind of ["pointerdown", "keydown"]) addEventListener(kind, () => (isActed = true), true);
+  addEventListener("popstate", () => (isActed = false), true);
+  history.pushState = (state, unused, url) => {
+    const isSamePage = url != null && new URL(url, location.href).pathname === location.pathname, now = performance.now();
+    const isStep = !isSamePage || (isActed && now - writtenAt > SETTLED_MS);
+    [isActed, writtenAt] = [false, isSamePage ? now : writtenAt];
+    return isStep ? push(state, unused, url) : history.replaceState(state, unused, url);
+  };
+}
 
 // Copy link and PNG of ui/exports.py: in the browser alone, so that a click asks the server for nothing.
 (() => {
@@ -188,6 +198,60 @@ history.pushState = (state, unused, url) => {
     }
     return send.call(this, body);
   };
+  // A file too large is refused in words; Streamlit would show a red icon.
+  const fitting = files => {
+    const large = files.filter(file => file.size > maxMb * 2 ** 20);
+    say(large.map(({name, size}) => `${name} is ${(size / 2 ** 20).toFixed(1)} MB; the limit is ${maxMb} MB. ` +
+      "Reduce it with profet convert, or zip it.").join(" "));
+    return files.filter(file => !large.includes(file));
+  };
+  const put = (files, input) => {
+    const given = new DataTransfer();
+    for (const file of input.multiple ? files : files.slice(0, 1)) given.items.add(file);
+    input.files = given.files;
+    input.dispatchEvent(new Event("change", {bubbles: true}));
+  };
+  addEventListener("change", event => {
+    const {target} = event;
+    if (target.type !== "file" || !target.files.length) return;
+    const files = [...target.files], kept = fitting(files);
+    if (kept.length === files.length) return;
+    event.stopImmediatePropagation();
+    target.value = "";
+    if (kept.length) put(kept, target);
+  }, true);
+  // A file may be dropped anywhere: it goes to the field beneath, else to that for profiles, which Upload shows.
+  const profiles = () => document.querySelector("input[type=file][multiple]");
+  const dropped = async (files, input) => {
+    if (!input) {
+      const upload = [...document.querySelectorAll(".st-key-source [role=radio]")].find(one => one.textContent === "Upload");
+      upload?.click();
+      for (let tries = 0; upload && !input && tries < 200; tries++) {
+        await new Promise(done => setTimeout(done, 100));
+        input = profiles();
+      }
+    }
+    if (input) put(files, input);
+    else say("Open Predict to upload a profile.");
+  };
+  const target = Object.assign(document.createElement("div"), {className: "profet-drop", textContent: "Drop your profile"});
+  let hiding;
+  const hasFiles = event => event.dataTransfer?.types.includes("Files");
+  addEventListener("dragover", event => {
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    document.body.append(target);
+    clearTimeout(hiding);
+    hiding = setTimeout(() => target.remove(), 300);
+  }, true);
+  addEventListener("drop", event => {
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    target.remove();
+    const own = event.target.closest("[data-testid=stFileUploader]")?.querySelector("input[type=file]");
+    dropped([...event.dataTransfer.files], own ?? profiles());
+  }, true);
   // Where the drawer is shut, "Use my own profile" opens it.
   document.addEventListener("click", ({target}) => {
     if (target.closest(".st-key-use-own button")) document.querySelector(open)?.click();
