@@ -67,7 +67,7 @@ def _prices(resources: Resources) -> None:
         if name not in _custom_gpu_instances()
     }
     found = [name for name, shown in names.items() if all(word in " ".join(shown).casefold() for word in words)]
-    found.sort(key=lambda name: names[name])
+    found.sort(key=lambda name: (resources.catalog[name].gpu, resources.catalog[name].gpu_count, names[name]))
     # What the table opened with, and what counts now: anew where it was closed, searched, or changed elsewhere.
     state: dict[str, Any] = st.session_state.get("prices:table", {"number": -1})
     is_open = f"prices:editor:{state['number']}" in st.session_state and state["found"] == found
@@ -106,6 +106,7 @@ def _prices(resources: Resources) -> None:
     }
     st.data_editor(
         pd.DataFrame(rows),
+        placeholder="",
         hide_index=True,
         column_config=columns,
         disabled=[*columns][:-1],

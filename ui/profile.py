@@ -235,7 +235,7 @@ def _show_answered(resources: Resources, held: Held) -> None:
         st.caption(
             plain(f"{sentence(said)} {'are' if len(sizes) > 1 else 'is'} from the file's name."), width="content"
         )
-        st.button("Change", key="missing:change", type="tertiary", on_click=ask)
+        st.button(":primary[Change]", key="missing:change", type="tertiary", on_click=ask)
 
 
 def missing_input(resources: Resources, held: Held) -> None:

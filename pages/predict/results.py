@@ -274,7 +274,6 @@ _COST = {
 _ANCHOR = f"{BasisWord.MEASURED} (anchor)"
 #: Rows that show before all are asked for, beside the anchor and the visitor's own.
 _FEW_ROWS = 10
-_TAGS = {Goal.CHEAPEST: "Cheapest", Goal.FASTEST: "Fastest", Goal.BALANCE: "Best trade-off"}
 
 
 def show_plan_bars(
@@ -330,7 +329,7 @@ def show_plan_bars(
 
 def _tag(goals: Sequence[Goal]) -> str:
     """What a row is recommended for."""
-    return "Best" if len(goals) == len(Goal) else ", ".join(_TAGS[goal] for goal in goals)
+    return "Best" if len(goals) == len(Goal) else ", ".join(goals).capitalize()
 
 
 def _name(plan: Plan) -> str:

@@ -147,6 +147,22 @@ def test_header_and_toolbar_are_one_line_each(page, app_url, width, query):
     assert abs(heading["y"] + heading["height"] / 2 - button["y"] - button["height"] / 2) <= 4
 
 
+def test_the_recommended_rows_are_tagged_on_top_of_ten_and_all_are_shown_on_demand(page, app_url):
+    open_page(page, app_url)
+    rows, tags = page.locator(".profet-bars .row"), page.locator(".profet-bars .row .tag")
+    expect(rows.first).to_be_attached()
+    assert sorted(tags.all_text_contents()) == ["Best trade-off", "Cheapest", "Fastest"]
+    named = [text.split(": ")[1].split("\n")[0].partition(" $")[0] for text in cards(page)]
+    assert rows.locator(".tag").count() == 3 and 10 <= rows.count() <= 11, "the anchor stays in sight"
+    first = [clean(name) for name in rows.locator(".name").all_text_contents()[:3]]
+    assert all(any(text.startswith(name) for text in named) for name in first)
+    shown = bars(page, "cost-bars")
+    assert len(shown) > 20 and page.get_by_role("button", name="Show 11").is_visible()
+    usd = [amount(text) for _, text in shown if text.startswith("$")]
+    assert usd[3:] == sorted(usd[3:]) and usd[:3] == sorted(usd[:3]), "below the recommended ones by cost"
+    assert page.get_by_text("On networks that the models had not seen, GPUs like").is_visible()
+
+
 def open_details(page: Page, typed: str) -> None:
     bars(page, "cost-bars")
     page.locator(".profet-bars .row", has_text=typed).first.focus()

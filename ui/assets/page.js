@@ -191,7 +191,7 @@ export default function mounted({ data, setStateValue }) {
         if (loaded < total) say(`Uploading ${file.name}: ${Math.floor(100 * loaded / total)}%`);
       });
       this.addEventListener("loadend", () => {
-        say("");
+        if (document.querySelector(".profet-upload")?.textContent.startsWith("Uploading ")) say("");
         sessionStorage.setItem(KEPT, "1");
         if (innerWidth < 768) document.querySelector(shut)?.click();
       });
@@ -201,7 +201,8 @@ export default function mounted({ data, setStateValue }) {
   // A file too large is refused in words; Streamlit would show a red icon.
   const fitting = files => {
     const large = files.filter(file => file.size > maxMb * 2 ** 20);
-    say(large.map(({name, size}) => `${name} is ${(size / 2 ** 20).toFixed(1)} MB; the limit is ${maxMb} MB. ` +
+    if (large.length) setTimeout(say, 20000, "");
+    if (large.length) say(large.map(({name, size}) => `${name} is ${(size / 2 ** 20).toFixed(1)} MB; the limit is ${maxMb} MB. ` +
       "Reduce it with profet convert, or zip it.").join(" "));
     return files.filter(file => !large.includes(file));
   };
@@ -222,7 +223,9 @@ export default function mounted({ data, setStateValue }) {
   }, true);
   // A file may be dropped anywhere: it goes to the field beneath, else to that for profiles, which Upload shows.
   const profiles = () => document.querySelector("input[type=file][multiple]");
-  const dropped = async (files, input) => {
+  const dropped = async (every, input) => {
+    const files = fitting(every);
+    if (!files.length) return;
     if (!input) {
       const upload = [...document.querySelectorAll(".st-key-source [role=radio]")].find(one => one.textContent === "Upload");
       upload?.click();
