@@ -264,7 +264,7 @@ def test_images_larger_than_measured_where_the_profile_s_are(open_app, counted_s
     link = {"sample": counted_sample.name, "pixels": "1024"}
     app = open_app(preset="all", retired="True", predict_columns=columns, **link)
     assert app.select_slider(key="slider:pixels").options[-1] == "1280"
-    assert any("not recorded" in text for text in map(clean, lines([*app.warning, *app.info, *app.markdown])))
+    assert any("not recorded" in text for text in map(clean, lines([*app.warning, *app.info, *app.caption])))
     asked = {"anchor": counted_sample.anchor, "images": 1_281_167, "epochs": 90, "at_pixels": 1024}
     arguments = [text for name, value in asked.items() for text in (f"--{name.replace('_', '-')}", str(value))]
     capsys.readouterr()
