@@ -126,7 +126,7 @@ def alternative_sentence(card: Recommendation, totals: str) -> str:
 def error_sentence(found: Recommended, profiled_percent: float | None, others_percent: float | None) -> str:
     """'On networks that the models had not seen, GPUs like V100 SXM were off by 10%, like B300 by 18%.'."""
     plans = [card.plan for card in found.cards if not card.plan.basis.is_exact]
-    parts = []
+    parts = list[str]()
     for percent, rough in ((profiled_percent, False), (others_percent, True)):
         gpus = dict.fromkeys(gpu_words(plan.offer) for plan in plans if plan.basis.is_rough is rough)
         if gpus and percent is not None:
