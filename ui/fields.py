@@ -170,7 +170,7 @@ def training_code_input() -> None:
 
 def workload_input() -> None:
     """Images and epochs."""
-    images, epochs = st.columns(2, gap="small")
+    images, epochs = st.columns(2, gap="small", vertical_alignment="bottom")
     number_field("Images per epoch", Training.images, at=images)
     number_field("Epochs", Training.epochs, at=epochs)
 

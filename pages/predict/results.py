@@ -107,7 +107,7 @@ def trade_off(
     seconds = unit.seconds
     times, dollars = [time_s / seconds for time_s, _ in ends], [usd for _, usd in ends]
     _, x = Shown(f"Time ({unit.name})", format_significant).axis(times)
-    _, y = Shown("Cost", format_usd, prefix="$").axis(dollars)
+    _, y = Shown("Cost ($)", format_usd, prefix="$").axis(dollars)
     # Labels of the frontier stand to the left of their marks.
     x["range"] = [math.log10(min(times)) - 0.2, math.log10(max(times)) + 0.1]
     frontier = sorted((points[label] for label in points if label in best), key=lambda point: point.of.total_s)

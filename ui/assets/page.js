@@ -29,7 +29,7 @@ export default function mounted({ data, setStateValue }) {
 
 // Copy link and PNG of ui/exports.py: in the browser alone, so that a click asks the server for nothing.
 (() => {
-  const say = (text) => {
+  const say = (text, more) => {
     let status = document.querySelector(".profet-status");
     if (!status) {
       status = document.createElement("div");
@@ -38,8 +38,9 @@ export default function mounted({ data, setStateValue }) {
       document.body.append(status);
     }
     status.textContent = text;
+    if (more) status.append(more);
     clearTimeout(say.timer);
-    say.timer = setTimeout(() => (status.textContent = ""), 4000);
+    say.timer = setTimeout(() => (status.textContent = ""), more ? 15000 : 4000);
   };
 
   const copyText = async (text) => {
@@ -55,11 +56,20 @@ export default function mounted({ data, setStateValue }) {
   };
 
   const copyLink = async () => {
-    const given = new URL(location.href).searchParams;
+    const given = new URL(location.href).searchParams, share = document.querySelector(".st-key-custom_share_profile input");
     const without = ["upload", "paste"].includes(given.get("source")) && !given.has("profile");
+    const include = Object.assign(document.createElement("button"), { type: "button", textContent: "Include my profile" });
+    include.onclick = async () => {
+      share.click();
+      for (let tries = 0; tries < 100 && !new URL(location.href).searchParams.has("profile"); tries++) {
+        await new Promise((done) => setTimeout(done, 100));
+      }
+      copyLink();
+    };
     try {
       await copyText(location.href);
-      say(without ? "Link copied. It does not include your profile." : "Link copied");
+      const words = given.has("profile") ? "Link copied, with your profile." : "Link copied.";
+      say(without ? "Link copied. It does not include your profile." : words, without && share && !share.disabled && include);
     } catch {
       prompt("Copy this link", location.href);
     }
