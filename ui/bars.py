@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import streamlit as st
+from msgspec import Struct
 
 from ui.charts import RED, Bar, axis_end
 from ui.streamlit_internals import component
 
 #: Fields of a bar that `assets/bars.js` draws: its name is its row's.
-_DRAWN = tuple(name for name in Bar.__slots__ if name not in ("key", "name", "usual_end"))
+_DRAWN = tuple(name for name in Bar.__struct_fields__ if name not in ("key", "name", "usual_end"))
 
 
 class BarAxis(NamedTuple):
@@ -29,8 +29,7 @@ class BarAxis(NamedTuple):
     limit_name: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BarRow:
+class BarRow(Struct, frozen=True, kw_only=True):
     """One row, with a bar in each chart.
 
     Attributes
