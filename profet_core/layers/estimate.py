@@ -430,7 +430,7 @@ def _scaled(
     )
     steps = learned.on(here, at)
     for one in measured:
-        asked, at_gpu = one.of(step), steps.gpus == one.on[0].name
+        asked, at_gpu = one.of(step), steps.gpus == load_gpus().twin(one.on[0]).name
         apart = asked.batch_size - step.batch_size, asked.network.pixels - step.network.pixels
         # On its own GPU, a larger step than the measured one takes no less, a smaller one no more.
         if any(apart) and min(apart) * max(apart) >= 0:
@@ -630,17 +630,19 @@ class StepMachines:
         )
         self._launch = np.array([host.launch for alike, host in groups for _ in alike])
         self._log_sd = np.array([host.log_sd for _, host in wanted])
-        self._wanted_gpus = np.array([gpu.name for gpu, _ in wanted])
-        self._generations = np.array([gpu.compute_capability or 0.0 for gpu, _ in wanted])
         by_gpu = {one.gpu: name for name, one in model.instances.items()}
-        self._machines = [(gpu, REFERENCE_HOST) for gpu in self._gpus]
-        self._names = [gpu.name for gpu in self._gpus]
+        # Steps of a GPU hold for the one with more memory.
+        self._twins, twins = [load_gpus().twin(gpu) for gpu in self._gpus], [load_gpus().twin(gpu) for gpu, _ in wanted]
+        self._machines = [(gpu, REFERENCE_HOST) for gpu in self._twins]
+        self._names = [gpu.name for gpu in self._twins]
         self._instances = [by_gpu.get(name, "") for name in self._names]
         self._cells = [cells or name for cells, name in zip(self._instances, self._names, strict=True)]
-        self._has_cells = [gpu.name in by_gpu for gpu, _ in wanted]
+        self._has_cells = [gpu.name in by_gpu for gpu in twins]
         self._has_tensor = np.array([has_tensor_cores(gpu) for gpu in self._gpus])[self._gpu_at]
-        gpu_log_sd = np.array([model.gpu_log_sd(gpu.name) for gpu, _ in wanted])
-        is_other = np.array([gpu.name not in model.transformer_gpus for gpu, _ in wanted])
+        self._wanted_gpus = np.array([gpu.name for gpu in twins])
+        self._generations = np.array([gpu.compute_capability or 0.0 for gpu in twins])
+        gpu_log_sd = np.array([model.gpu_log_sd(gpu.name) for gpu in twins])
+        is_other = np.array([gpu.name not in model.transformer_gpus for gpu in twins])
         #: By whether the network is a transformer.
         self._gpu_log_sd = {False: gpu_log_sd, True: np.hypot(gpu_log_sd, _OTHER_GPU_LOG_SD * is_other)}
         self._modes: dict[tuple[str, str], np.ndarray] = {}
@@ -695,7 +697,7 @@ class StepMachines:
     def _modes_of(self, step: NetworkStep) -> np.ndarray:
         key = step.precision, step.training_code
         if (found := self._modes.get(key)) is None:
-            modes = [mode_of(gpu, runs_as(gpu, step.precision)[0], step.training_code) for gpu in self._gpus]
+            modes = [mode_of(gpu, runs_as(gpu, step.precision)[0], step.training_code) for gpu in self._twins]
             found = self._modes[key] = np.array(modes, int)
         return found
 
