@@ -26,7 +26,7 @@ from ui.resources import Resources
 from ui.session import DEFAULT_METHOD, Field, Network, Training, latency_text, method_options, session
 from ui.words import plain, sentence
 
-SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size (pixels)"}
+SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size"}
 
 
 def choice(label: str, field: Field[str] | str, options: Mapping[str, str] | None = None, **more: Any) -> None:
@@ -229,7 +229,9 @@ def network_name_input(field: Field[str], **more: Any) -> None:
 
 def parameters_input(meta: ProfileMeta | None) -> None:
     """The network's name or its parameters; empty: as the meta of the profile tells. What is neither, the page says."""
-    known = None if meta is None else recorded_parameters(meta)
+    known, empty = None if meta is None else recorded_parameters(meta), "ResNet50, or 25.6M"
+    if known is not None:
+        empty = known.words if known.name else f"{format_count(known.count)}, as profiled"
 
     def answer_nodes() -> None:
         # Whoever says what GPUs share has several in mind: on every page.
@@ -241,7 +243,7 @@ def parameters_input(meta: ProfileMeta | None) -> None:
         index=None,
         accept_new_options=True,
         key=Training.network.key,
-        placeholder="ResNet50, or 25.6M" if known is None else f"{format_count(known.count)}, as profiled",
+        placeholder=empty,
         help="A network's name or its number of parameters, which is the number of gradients each GPU sends.",
         on_change=answer_nodes,
         persist_state="session",

@@ -158,7 +158,7 @@ def _gpus(_: Resources) -> None:
         "images_per_s": positive("Images/s", "Training throughput on one GPU."),
         "network": _SELECT("Network", options=load_reference_steps().networks, help="Of the throughput."),
         "batch_size": whole("Batch size", BATCH_RANGE),
-        "pixels": whole("Image size (pixels)", PIXEL_RANGE),
+        "pixels": whole("Image size", PIXEL_RANGE),
         "precision": _SELECT("Precision", options=PRECISIONS),
         "source": _TEXT("Source"),
     }

@@ -404,9 +404,11 @@ class ScaleOut(Part):
     """How GPUs share a training."""
 
     one_gpu = one_of({"predicted": "Predicted", "typed": "Measured"})
-    gradients = one_of({"fp32": "FP32", "fp16": "Half"})
+    gradients = one_of({"fp32": "FP32", "fp16": "FP16"})
     #: With what one was checked on, where that is little.
-    strategy = one_of({one: one.words + f" ({CHECKED_ON.get(one)})" * (one in CHECKED_ON) for one in STRATEGIES})
+    strategy = one_of(
+        {one: sentence(one.words) + f" ({CHECKED_ON.get(one)})" * (one in CHECKED_ON) for one in STRATEGIES}
+    )
     #: Gb/s between machines.
     machine_network = one_of(
         {"own": "As each offer says", **{f"{gbit:g}": say for gbit, say in NAMED_NETWORKS.items()}}
@@ -428,7 +430,11 @@ class CompareView(Part):
 
     view = one_of({"compare": "Side by side", "inside": "Inside one profile"})
     compare_samples: Field[list[str]] = _some(lambda resources: resources.samples, _other_samples)
-    compare_by = one_of({"latency": "Latency", "cost": "Cost per 1,000 steps"})
+    #: By name.
+    compare_networks: Field[list[str]] = Field(
+        [], lambda text, known: [_network_name(one, known) for one in text.split(",") if one]
+    )
+    compare_by = one_of({"latency": "Latency", "images": "Images/s", "cost": "Cost per 1,000 steps"})
     inspect = _one_known(lambda resources: (ON_PREDICT, *resources.samples))
     inspect_custom: Field[str | None] = Field(None)
 

@@ -157,7 +157,7 @@ def test_a_newcomer_uploads_the_original_demo_s_file_and_reads_the_command_line_
     page.get_by_role("spinbutton", name="Image size").fill("128")
     proceed(page)
     check(page, command(), 90)
-    batch, pixels = press(page, "Batch size", "ArrowRight", 4), press(page, "Image size (pixels)", "ArrowRight", 1)
+    batch, pixels = press(page, "Batch size", "ArrowRight", 4), press(page, "Image size", "ArrowRight", 1)
     assert (batch, pixels) == (68, 129)
     page.get_by_role("radio", name="Epoch").click()
     settle(page)

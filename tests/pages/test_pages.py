@@ -30,7 +30,7 @@ def test_every_page_opens_by_its_link(open_app, page):
     titles = {
         "scaler": "Scaler prediction",
         "predict": TITLE,
-        "sizes": "Latency and cost by batch size and image size",
+        "sizes": "Latency and cost by size",
         "scale_out": "Training on 1 to 64 GPUs",
         "estimate": TITLE,
         "many_core": "Training time on many-core CPUs",
