@@ -14,12 +14,10 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from msgspec import structs
-
 from profet_cli.arguments import add_format
 from profet_cli.output import cell, print_json, print_table, print_warnings
 from profet_cli.skypilot_prices import LISTS, SkyPilotLists
-from profet_core.answers.documents import offer_document
+from profet_core.answers.documents import OFFER, document
 from profet_core.catalog import HOME_REGION, Catalog, Gpu, custom_path, load_catalog, load_gpus, load_shipped
 from profet_core.catalog.clouds import (
     check_believable,
@@ -128,7 +126,7 @@ def run_refresh(options: argparse.Namespace) -> None:
                         "old_usd_per_hour": change.old_usd_per_hour,
                         "change_percent": change.change_percent,
                         "kept": change.kept,
-                        **structs.asdict(offer_document(change.offer)),
+                        **document(change.offer, OFFER),
                     }
                     for change in changes
                 ],

@@ -95,7 +95,7 @@ Anchor: TypeAlias = Annotated[
         needs="profile",
     ),
 ]
-Steps: TypeAlias = Annotated[
+StepCount: TypeAlias = Annotated[
     Whole | None,
     about(
         "number of training steps in the profile (default: from the profile, else from its latency, else one; two for "
@@ -222,7 +222,7 @@ class ProfileQuestion(StepsQuestion, frozen=True):
         ),
     ]
     anchor: Anchor = None
-    steps: Steps = None
+    steps: StepCount = None
     latency_ms: LatencyMs = None
     without_latency: Annotated[
         bool, about("ignore the latency in the profile's metadata", instead_of=("latency_ms",))
@@ -449,7 +449,7 @@ class ScaleoutQuestion(StepsQuestion, frozen=True):
     ] = None
     anchor: Anchor = None
     latency_ms: LatencyMs = None
-    steps: Steps = None
+    steps: StepCount = None
     profiled_batch: ProfiledBatch = None
     profiled_pixels: ProfiledPixels = None
     profiled_precision: ProfiledPrecision = None

@@ -34,7 +34,7 @@ from profet_core.layers.rates import (
     RATES_VERSION,
     SMALL_BATCH,
     Case,
-    KnownSteps,
+    MeasuredRatios,
     Mode,
     RateModel,
     case_key,
@@ -175,7 +175,7 @@ def _judged(fit_problem: Problem, fold: Fold, effects: np.ndarray, *, is_known: 
     )
 
 
-def _corrections(known: KnownSteps, rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+def _corrections(known: MeasuredRatios, rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Log ratio of each row by what is known of its network, and the share of the variance that is left."""
     found = np.zeros((2, len(rows)))
     names = known_as(rows).to_numpy(str)
@@ -292,7 +292,7 @@ def known_as(rows: pd.DataFrame) -> pd.Series:
     return pd.Series(known, index=rows.index)
 
 
-def likely_variances(known: KnownSteps, *, is_profet: bool) -> list[float]:
+def likely_variances(known: MeasuredRatios, *, is_profet: bool) -> list[float]:
     """The variances of PROFET's networks, or of others, under which what was measured of them is likeliest."""
     by_length: dict[int, list[tuple[np.ndarray, ...]]] = {}
     for name, (start, end) in known.names.items():

@@ -26,7 +26,7 @@ from profet_profiles.units import (
     format_usd,
     format_usd_range,
 )
-from ui.tables import MISSING, Cell, Column, Value
+from ui.tables import MISSING, Column, TableCell, Value
 
 #: A verdict as the table says it.
 _FIT = {Verdict.FITS: "Fits", Verdict.CANT_TELL: "May not fit", Verdict.DOES_NOT_FIT: "Doesn't fit"}
@@ -39,13 +39,13 @@ def _hidden(column: Column, **changes: Any) -> Column:
     return replace(column, by_default=False, **changes)
 
 
-def _offer_cell(plan: Plan, code: str = "") -> Cell:
+def _offer_cell(plan: Plan, code: str = "") -> TableCell:
     """GPU and cloud; beneath them the machine's code and what is special about it."""
     fit, notes = plan.fit, [code or plan.code]
     notes += ["doesn't fit"] if does_not_fit(fit) else []
     notes += ["may not fit"] if fit is not None and fit.verdict is Verdict.CANT_TELL else []
     notes += [HOST_LIMITED] if plan.row.limited_by_host else []
-    return Cell(plan.name, beneath=", ".join(notes))
+    return TableCell(plan.name, beneath=", ".join(notes))
 
 
 def _offer_data(plans: Sequence[Plan]) -> dict[str, Sequence[Value]]:
@@ -154,7 +154,9 @@ def price_column(plans: Sequence[Plan], narrow_under: str = "") -> Column:
         title="$/h",
         values=[offer.usd_per_hour for offer in offers],
         cells=[
-            Cell(price_words(offer), "" if offer.gpu_count == 1 else f"{format_usd(offer.usd_per_gpu_hour)} per GPU")
+            TableCell(
+                price_words(offer), "" if offer.gpu_count == 1 else f"{format_usd(offer.usd_per_gpu_hour)} per GPU"
+            )
             for offer in offers
         ],
         data={
@@ -173,7 +175,7 @@ def basis_column(plans: Sequence[Plan], narrow_under: str) -> Column:
         key="confidence",
         title="Basis",
         values=[int(level) for level in levels],
-        cells=[Cell(plan.basis.word, mark=level.mark) for plan, level in zip(plans, levels, strict=True)],
+        cells=[TableCell(plan.basis.word, mark=level.mark) for plan, level in zip(plans, levels, strict=True)],
         data={
             "basis": [plan.basis.value for plan in plans],
             "basis_word": [plan.basis.word.value for plan in plans],
@@ -342,7 +344,7 @@ def out_columns(rows: Sequence[WholeNodePlan], unit: TimeUnit) -> tuple[Column, 
             key="speed_up",
             title="Speed-up",
             values=[step.speed_up for step in steps],
-            cells=[Cell(f"{format_significant(step.speed_up)}×", beneath=f"{step.gpus} GPUs") for step in steps],
+            cells=[TableCell(f"{format_significant(step.speed_up)}×", beneath=f"{step.gpus} GPUs") for step in steps],
             data={
                 "speed_up": [step.speed_up for step in steps],
                 "one_gpu_step_ms": [step.one_gpu_ms for step in steps],
@@ -366,7 +368,7 @@ def out_columns(rows: Sequence[WholeNodePlan], unit: TimeUnit) -> tuple[Column, 
             title="$/h",
             values=[row.usd_per_hour for row in rows],
             cells=[
-                Cell(
+                TableCell(
                     price_words(row.plan.offer),
                     "" if row.nodes == 1 else f"{row.nodes} × {format_usd(row.offer.usd_per_hour)}",
                 )

@@ -23,7 +23,7 @@ from profet_profiles.record import ProfileMeta
 from profet_profiles.units import format_count, typed_count, typed_latency_ms
 from ui.custom import profile_in_slot
 from ui.resources import Resources
-from ui.session import DEFAULT_METHOD, Field, Network, Training, latency_text, method_options, session
+from ui.session import DEFAULT_METHOD, Field, NetworkFields, Training, latency_text, method_options, session
 from ui.words import plain, sentence
 
 SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size"}
@@ -149,14 +149,14 @@ def method_input(resources: Resources) -> None:
         options[option] = f"Default: {name}" if option == DEFAULT_METHOD else sentence(name)
     if len(options) > 1:
         tip = "The default is more accurate and gives an interval. About describes both."
-        select("Method", Network.method, options, help=tip)
+        select("Method", NetworkFields.method, options, help=tip)
 
 
 def precision_input() -> None:
     """In which precision the training runs."""
     select(
         "Precision",
-        Network.precision,
+        NetworkFields.precision,
         help="As profiled: the profile's precision; an FP32 profile means TF32 on Ampere and later, as TensorFlow and "
         "PyTorch run it. FP32: without TF32.",
     )
@@ -165,7 +165,7 @@ def precision_input() -> None:
 def training_code_input() -> None:
     """How the training is written."""
     tip = "Channels-last: and compiled, which AMP gains more from. As profiled: what the profile's kernels show."
-    select("Training code", Network.training_code, help=tip)
+    select("Training code", NetworkFields.training_code, help=tip)
 
 
 def workload_input() -> None:

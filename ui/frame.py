@@ -26,7 +26,7 @@ from ui.predicted import MissingAnchorError
 from ui.profile import missing_input, read_profiles
 from ui.resources import Resources
 from ui.server import in_turn
-from ui.session import EMPTY, LINKED, PARAMETER, RENAMED, Network, Part, session
+from ui.session import EMPTY, LINKED, PARAMETER, RENAMED, NetworkFields, Part, session
 from ui.streamlit_internals import went_back_or_forward
 from ui.words import one_line_errors, show_error, show_warning
 
@@ -148,7 +148,7 @@ def _follow_link(linked: Linked, resources: Resources, *, turned: bool) -> bool:
             if key in given or not LINKED[key].follows_profile:
                 st.session_state[key] = given[key] if key in given else LINKED[key].default_in(resources, key)
         session.custom.link_given = frozenset(given)
-        session.custom.chosen_anchor = session.network.anchor if Network.anchor.key in given else None
+        session.custom.chosen_anchor = session.network.anchor if NetworkFields.anchor.key in given else None
         return True
     if turned:
         given = _given(resources)

@@ -36,7 +36,7 @@ from ui.fields import aside_note, choice, network_name_input, number_field, sele
 from ui.predicted import Predicted
 from ui.resources import Held, Resources
 from ui.server import others_first
-from ui.session import Network, NetworkFile, Slot, latency_text, number, session
+from ui.session import NetworkFields, NetworkFile, Slot, latency_text, number, session
 from ui.uploads import Take, log_input, network_file, notes_on, read_given_log, read_uploads, show_notes, upload_input
 from ui.words import ANCHOR_LABEL, inside_link, plain, record_link, sentence, show_error, show_warning
 
@@ -66,7 +66,7 @@ def network_input(resources: Resources) -> None:
     read_given_log(partial(_take_log, resources))
     select(
         ANCHOR_LABEL,
-        Network.anchor,
+        NetworkFields.anchor,
         resources.anchor_labels(),
         index=None,
         placeholder="Choose a GPU",
@@ -123,7 +123,7 @@ def _aside(slot: Slot) -> str:
 def second_input(resources: Resources) -> None:
     """A profile of another size of the same network: sizes between are more accurate with it."""
     tip = "Of the same network on the same GPU at another batch or image size: sizes between are more accurate."
-    toggle("Second profile", Network.second, tip)
+    toggle("Second profile", NetworkFields.second, tip)
     if session.network.second:
         with st.container(border=True):
             held = _profile_input(resources, session.second, "Second profile")

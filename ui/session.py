@@ -254,11 +254,11 @@ class Slot(Part):
     def sizes(self) -> dict[str, Field[int | None]]:
         """Field of `Held` -> the session's: the sizes that the profile was recorded at, where its file has none."""
         if self.prefix:
-            return {"batch_size": Network.second_batch, "pixels": Network.second_pixels}
-        return {"batch_size": Network.profiled_batch, "pixels": Network.profiled_pixels}
+            return {"batch_size": NetworkFields.second_batch, "pixels": NetworkFields.second_pixels}
+        return {"batch_size": NetworkFields.profiled_batch, "pixels": NetworkFields.profiled_pixels}
 
 
-class Network(Part):
+class NetworkFields(Part):
     """The profile's own sizes where it doesn't say them, a second profile, and how all is predicted."""
 
     #: However it is written: an offer stands for its GPU.
@@ -514,7 +514,7 @@ class Session:
 
     #: The profile that every page is about, and one of another size of the same network from the same anchor.
     profile, second = slots = Slot(), Slot("second")
-    network, training, offers, custom = Network(), Training(), Offers(), Custom("custom")
+    network, training, offers, custom = NetworkFields(), Training(), Offers(), Custom("custom")
     predict, sizes, scaler = PredictView(), SizesView(), ScalerView()
     compare, scale_out = CompareView(), ScaleOut()
     file, texts, manycore = NetworkFile(), Texts(), ManyCore()

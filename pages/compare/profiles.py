@@ -45,7 +45,7 @@ from ui.predicted import Predicted
 from ui.profile import besides_steps, remove_all_button, rename_input, sample_label, step_questions
 from ui.resources import Held, Resources
 from ui.session import CompareView, session
-from ui.tables import MISSING, Cell, Column, export_row, result_table, row_order, save_button, show_table
+from ui.tables import MISSING, Column, TableCell, export_row, result_table, row_order, save_button, show_table
 from ui.uploads import notes_on, read_uploads, show_notes, upload_input
 from ui.words import ON_PREDICT, page_path, plain, record_link, show_error, show_warning, unbroken
 
@@ -380,7 +380,7 @@ def _column(place: int, name: str, plans: Sequence[Plan | None], metric: str) ->
         title=_cut(name, _MAX_LETTERS),
         values=values,
         cells=[
-            MISSING if plan is None or value is None else Cell(words(value), beneath=plan.basis.word)
+            MISSING if plan is None or value is None else TableCell(words(value), beneath=plan.basis.word)
             for plan, value in zip(plans, values, strict=True)
         ],
         data={

@@ -72,7 +72,7 @@ from ui.curves import Shown
 from ui.fields import choice, number_field, select
 from ui.predicted import Predicted
 from ui.resources import Resources
-from ui.session import DEFAULT_METHOD, USUAL_PLAN, Field, Network, Offers, PredictView, session
+from ui.session import DEFAULT_METHOD, USUAL_PLAN, Field, NetworkFields, Offers, PredictView, session
 from ui.words import plain, sentence, unbroken
 
 Ends = tuple[float, float] | None
@@ -439,9 +439,9 @@ def _corrections(resources: Resources, network: Predicted, row: Plan) -> None:
         size = ", ".join([f"batch {batch_size:,}"] * bool(batch_size) + [f"{pixels} px"] * bool(pixels))
         with measured:
             label = f"Your step time{size and f' at {size}'} (ms)"
-            _number_there(label, Network.measured, name, "not measured", tip)
+            _number_there(label, NetworkFields.measured, name, "not measured", tip)
             if session.network.second and name in session.network.measured:
-                choice("Measured at", Network.measured_at)
+                choice("Measured at", NetworkFields.measured_at)
 
 
 def _number_there(label: str, field: Field[Mapping[str, float]], instance: str, empty: str, tip: str) -> None:

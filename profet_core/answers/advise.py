@@ -16,6 +16,7 @@ from profet_core.answers.context import (
     named_meta,
     scaleout_model,
 )
+from profet_core.answers.documents import RENTED, Keys, keys
 from profet_core.answers.predict import PredictedTraining, fits_in_training, predicted_training, steps_along
 from profet_core.catalog import Instance
 from profet_core.catalog.collection import nearest
@@ -26,23 +27,22 @@ from profet_core.layers.by_name import NO_NETWORK
 from profet_core.offers import OfferTable
 from profet_core.questions import AdviseQuestion, TrainingQuestion
 from profet_core.training.advise import Advice, advise
-from profet_core.training.cost import Energy, training_energy
+from profet_core.training.cost import training_energy
 from profet_core.training.memory import FitAnswer
 from profet_core.training.plans import CostTable, Limits, Plan, costed
-from profet_core.training.recommend import Comparison, compare
+from profet_core.training.recommend import Comparison, Pick, compare
 from profet_core.training.several_gpus import GpuStep, whole_nodes
-from profet_core.training.words import spot_sentence
+from profet_core.training.words import answer_sentences, comparison_sentences, spot_sentence
 from profet_profiles.units import format_usd
 
 
 @dataclass(frozen=True, slots=True)
 class CostAnswer:
-    """Costs, the training, memory fit per instance, and the training's energy."""
+    """Costs with energy, the training, and memory fit per instance."""
 
     training: PredictedTraining
     table: CostTable
     fits: Mapping[str, FitAnswer]
-    energy: Mapping[str, Energy | None]
 
 
 def answer_cost(context: Context, question: TrainingQuestion) -> CostAnswer:
@@ -57,8 +57,26 @@ def answer_cost(context: Context, question: TrainingQuestion) -> CostAnswer:
     steps = training.step_times.take(known, [context.catalog[training.step_times.offers[row].name] for row in known])
     table = costed(work, steps, anchor_ms=latencies_ms.get(anchor))
     fits = fits_in_training(context, training, [plan.instance for plan in table])
-    energy = {plan.instance: training_energy(work.machines * plan.total_s, plan.offer, context.gpus) for plan in table}
-    return CostAnswer(training, table, fits, energy)
+    energy = [training_energy(work.machines * plan.total_s, plan.offer, context.gpus) for plan in table]
+    return CostAnswer(training, replace(table, energy=tuple(energy)), fits)
+
+
+#: `CostAnswer` as JSON.
+COSTS: Keys = {
+    "anchor": "training.prediction.anchor",
+    **keys("images validation_images batch_size epochs runs machines", "table.workload."),
+    "rows": (
+        "table",
+        {
+            **RENTED,
+            **keys("latency_ms step_usd cost_per_1000_steps_usd images_per_s epoch_s epoch_usd total_s total_usd"),
+            **{"speedup": "speedup", "energy_kwh_at_most": "energy.kwh", "co2e_kg_at_most": "energy.co2e_kg"},
+            **{"basis": "basis", "note": "row.note", "waiting": "waiting"},
+        },
+    ),
+    "warnings": "training.warnings",
+    "memory": "fits",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,3 +291,98 @@ def _compared(advice: Advice, chosen: Sequence[str]) -> Comparison:
         raise InputError(f"{{compare}} takes two of the plans, not {wrong}.", "compare")
     a, b = (by_name[name] for name in chosen)
     return compare(a, b)
+
+
+def _is_close(pick: Pick) -> bool:
+    return pick.close_rival is not None
+
+
+def _breakdown(plan: Plan) -> dict[str, float]:
+    costs = plan.breakdown
+    parts_usd = {f"{name}_usd": usd for name, usd in costs.parts_usd.items()}
+    return {**parts_usd, "total_usd": costs.total_usd, "total_s": costs.total_s}
+
+
+def _frontier(answer: AdviseAnswer) -> list[str]:
+    return [plan.label for plan in answer.advice.frontier]
+
+
+def _excluded(answer: AdviseAnswer) -> list[tuple[str, str]]:
+    return list(answer.advice.excluded.items())
+
+
+_PICK: Keys = {
+    "plan": "plan.label",
+    "certainty": "certainty",
+    "rival": "rival.label",
+    "too_close_to_call": _is_close,
+}
+_PLAN: Keys = {
+    **RENTED,
+    "plan": "label",
+    **keys("gpus batch_size"),
+    **keys("market region source", "offer."),
+    **keys("basis latency_ms total_s"),
+    **keys("low_s high_s", "interval."),
+    "total_usd": "total_usd",
+    **keys("low_usd high_usd", "interval."),
+    **keys("in_time in_budget"),
+    "latency_note": "row.note",
+    **keys("note waiting"),
+    "breakdown": _breakdown,
+}
+_COMPARISON: Keys = {
+    **{"a": "a.label", "b": "b.label"},
+    **keys("latency_ratio latency_ratio_low latency_ratio_high break_even_ratio break_even_usd_per_hour"),
+    **keys("break_even_low break_even_high faster cheaper dominates"),
+    "sentences": comparison_sentences,
+}
+_SPOT: Keys = {
+    **{"plan": "plan.label", "interruptions": "plan.lost.interruptions"},
+    **{"total_s": "total_s.0", "low_s": "total_s.1", "high_s": "total_s.2"},
+    **{"total_usd": "total_usd.0", "low_usd": "total_usd.1", "high_usd": "total_usd.2"},
+    **{"on_demand_s": "on_demand.total_s", "on_demand_usd": "on_demand.total_usd", "sentence": "sentence"},
+}
+#: `AdviseAnswer` as JSON; `within` is null without limits, `comparison` unless two plans were compared.
+ADVICE: Keys = {
+    "anchor": "training.prediction.anchor",
+    "workload": (
+        "advice.workload",
+        keys("images batch_size epochs validation_images runs machines images_per_s_per_vcpu"),
+    ),
+    **{"deadline_hours": "advice.limits.deadline_h", "budget_usd": "advice.limits.budget_usd"},
+    "answer": ("advice", {"plan": "answer.label", "sentences": answer_sentences}),
+    "plans": ("advice.plans", _PLAN),
+    "fastest": ("advice.fastest", _PICK),
+    "cheapest": ("advice.cheapest", _PICK),
+    "within": (
+        "advice.within",
+        {
+            "certainty": "limits.certainty",
+            **{name: f"{name}.label" for name in ("sure", "expected", "surest", "nearest")},
+            **keys("over_s over_usd"),
+        },
+    ),
+    "frontier": _frontier,
+    "upgrades": (
+        "advice.upgrades",
+        {
+            **keys("extra_usd saves_h hours_per_usd certainty"),
+            **{"cheaper": "cheaper.label", "faster": "faster.label"},
+        },
+    ),
+    "dominated": ("advice.dominated", {"plan": "plan.label", "by": "by.label", "certainty": "certainty"}),
+    "excluded": (_excluded, {"instance": "0", "reason": "1"}),
+    "comparison": ("comparison", _COMPARISON),
+    "spot": ("spot", _SPOT),
+    "best_batch": (
+        "best_batch",
+        {
+            **{"batch_size": "batch_size", "plan": "plan.label", "total_usd": "plan.total_usd"},
+            **keys("saves_percent sentence"),
+        },
+    ),
+    "launch": "launch",
+    "memory": "fits",
+    "warnings": "training.warnings",
+}

@@ -12,6 +12,7 @@ from msgspec import structs
 
 from profet_core.answers.by_layers import NetworkPrediction, NetworkProfile, network_prediction
 from profet_core.answers.context import Context, Targets, filtered_context, filtered_rows, question_anchor
+from profet_core.answers.documents import GPU_ROW, STEP_ROW, UNKNOWN_OPERATIONS, Keys, keys
 from profet_core.catalog import Catalog
 from profet_core.catalog.custom_gpus import CustomGpu, SpeedPoint, with_offers_of
 from profet_core.catalog.gpus import FP32, HALF, TF32, canonical, requested_precision
@@ -339,6 +340,19 @@ def answer_predict(context: Context, question: PredictQuestion) -> PredictAnswer
     ran_on = () if question.measured_trace is not None else tuple(question.measured)
     fits = memory_fits(context, (prediction,), ran_on, [*kept, *gpus.numbers])
     return PredictAnswer(prediction, fits, gpus)
+
+
+#: `PredictAnswer` as JSON; an interval is null for a method without one.
+PREDICTION: Keys = {
+    **keys("anchor anchor_latency_ms method steps steps_basis", "prediction."),
+    "predictions": ("prediction.predictions", {**STEP_ROW, **keys("cost_per_1000_steps_usd members")}),
+    "interval_level": "prediction.interval_level",
+    "unknown_operations": ("prediction.unknown_operations", UNKNOWN_OPERATIONS),
+    **keys("similarity warnings", "prediction."),
+    "gpus": ("gpus", GPU_ROW),
+    "ignored": "profile.ignored",
+    "memory": "fits",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,6 +119,11 @@ class Instance:
         return self.usd_per_hour / self.gpu_count
 
     @property
+    def price_note(self) -> str:
+        """That the price is more than a year old; else empty."""
+        return old_price_note(self)
+
+    @property
     def offer_key(self) -> tuple[str, str, str, str]:
         """Key of an offer: name, region, os, market."""
         return self.name, self.region, self.os, self.market

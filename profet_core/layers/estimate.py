@@ -46,7 +46,7 @@ from profet_core.layers.networks import (
 from profet_core.layers.rates import SMALL_BATCH, Case, RateModel, case_key, case_of, mode_of, rate_model_of
 from profet_core.offers import OfferTable, bounds
 from profet_core.prediction.models import Models
-from profet_core.prediction.table import Prediction, StepTable, Target, offer_table
+from profet_core.prediction.table import Prediction, StepTable, StepTarget, offer_table
 from profet_core.prediction.targets import in_order, offer_targets
 from profet_core.training.cost import JPEG_IMAGES_PER_S_PER_VCPU
 from profet_core.training.memory import GIB_PER_VALUE, MAX_BATCH, FitAnswer, MemoryModel, MemoryNeed, verdict_of
@@ -565,7 +565,7 @@ class _OnGpus(NamedTuple):
 
     def table(self) -> StepTable:
         """The latency on each target."""
-        steps, targets = self.steps, tuple(Target(gpu, host) for gpu, host in self.rows)
+        steps, targets = self.steps, tuple(StepTarget(gpu, host) for gpu, host in self.rows)
         return replace(
             StepTable.unknown(targets, ()),
             latency_ms=steps.latency_ms,

@@ -216,7 +216,7 @@ Variances = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
-class KnownSteps:
+class MeasuredRatios:
     """Measured steps of networks by name: the logarithm of their latency over the rates' one.
 
     What is known of a network corrects its estimates: steps on the same GPU at near sizes most.
@@ -311,7 +311,7 @@ class RateModel:
     transformer_log_costs: FloatArray
     transformer_gpus: frozenset[str]
     log_sds: Mapping[str, float]
-    known: KnownSteps
+    known: MeasuredRatios
     fitted_on: Mapping[str, str]
     launch_log_sd: float
     checksum: str = ""
@@ -493,7 +493,7 @@ def _framework(row: JsonObject) -> Framework:
     return Framework(_kinds(row["log_costs"]), finite_number(row["log_launch"]), finite_number(row["log_start_ms"]))
 
 
-def known_steps_in(content: JsonObject) -> KnownSteps:
+def known_steps_in(content: JsonObject) -> MeasuredRatios:
     """The measured steps of a file's content."""
     networks, steps = content["networks"], np.array(content["steps"], float).reshape(-1, 6)
     if not np.isfinite(steps).all():
@@ -505,7 +505,7 @@ def known_steps_in(content: JsonObject) -> KnownSteps:
         everywhere, near, there, row = map(finite_number, content["variances"][name])
         return everywhere, near, there, row
 
-    return KnownSteps(
+    return MeasuredRatios(
         names=MappingProxyType({str(name): (int(starts[i]), int(starts[i + 1])) for i, name in enumerate(networks)}),
         places=np.array(places, str),
         modes=steps[:, 2].astype(int),

@@ -22,7 +22,7 @@ from profet_profiles.record import Profile, StepsBasis
 T = TypeVar("T")
 
 
-class Target(NamedTuple):
+class StepTarget(NamedTuple):
     """What a step runs on: any machine with this GPU and host, or one `instance` whose own steps are known.
 
     Such instances are the anchor and the profiled ones; "" stands for all others.
@@ -55,7 +55,7 @@ class StepTable:
     members : ensemble member -> its latencies.
     """
 
-    targets: tuple[Target, ...]
+    targets: tuple[StepTarget, ...]
     latency_ms: FloatArray
     log_sd: FloatArray
     basis: tuple[Basis, ...]
@@ -69,7 +69,7 @@ class StepTable:
     members: Mapping[str, FloatArray]
 
     @classmethod
-    def unknown(cls, targets: tuple[Target, ...], sources: tuple[str, ...], *columns: int) -> StepTable:
+    def unknown(cls, targets: tuple[StepTarget, ...], sources: tuple[str, ...], *columns: int) -> StepTable:
         """A table without latencies; `columns`: number of profiles or sizes."""
         rows, shape = len(targets), (len(targets), *columns)
         nothing = np.full(shape, np.nan)

@@ -25,7 +25,7 @@ from profet_core.catalog.instance import (
 from profet_core.errors import InputError
 from profet_core.latency import Basis, FloatArray, Values, log_sd_of
 from profet_core.offers import OfferStep, OfferTable, RowSequence, cost_usd, known_or_none
-from profet_core.training.cost import Breakdown, LostTime, Workload
+from profet_core.training.cost import Breakdown, Energy, LostTime, Workload
 from profet_core.training.memory import FitAnswer, Verdict
 from profet_profiles.units import MS_PER_S, S_PER_HOUR, TimeUnit, positive_number, shared_time_unit
 
@@ -107,6 +107,7 @@ class CostTable(RowSequence["Plan"]):
     reasons : why an offer has no plan; empty if it has one.
     anchor : instance, or GPU by its name, on which the profile was recorded.
     anchor_ms : the latency that speedups refer to, if known.
+    energy : at most so much, in the order of the rows; empty if it is not asked for.
     """
 
     workload: Workload
@@ -126,6 +127,7 @@ class CostTable(RowSequence["Plan"]):
     reasons: tuple[str, ...]
     anchor: str = ""
     anchor_ms: float | None = None
+    energy: tuple[Energy | None, ...] = ()
 
     @cached_property
     def deviation(self) -> FloatArray:
@@ -207,10 +209,6 @@ class CostTable(RowSequence["Plan"]):
     def on(self, rows: Iterable[int]) -> list[Plan]:
         """The plans of these rows."""
         return [Plan(self, row) for row in rows]
-
-    def speedup(self, row: Plan) -> float | None:
-        """Speed of one of the rows over the anchor's."""
-        return None if self.anchor_ms is None else self.anchor_ms / row.latency_ms
 
     def to_frame(self, rows: Sequence[int] | None = None) -> Any:
         """The table, or some rows, as a `pandas.DataFrame`: offer, latency, interval, time and cost."""
@@ -387,6 +385,16 @@ class Plan:
     def epoch_usd(self) -> float:
         """US dollars per epoch."""
         return self.total_usd / self.workload.epochs / self.workload.runs
+
+    @property
+    def speedup(self) -> float | None:
+        """Speed over the anchor's; None if that is unknown."""
+        return None if self.table.anchor_ms is None else self.table.anchor_ms / self.latency_ms
+
+    @property
+    def energy(self) -> Energy | None:
+        """At most so much energy; None if it is unknown."""
+        return self.table.energy[self.number]
 
     @property
     def lost(self) -> LostTime | None:

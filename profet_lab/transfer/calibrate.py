@@ -12,7 +12,7 @@ from profet_core.latency import Estimate
 from profet_core.transfer.model import NOISE_LOG_SD, CalibratedGpu, Correction, correction_inputs, covariance
 from profet_core.transfer.steps import KnownSteps, StepsThere, transfer_steps
 from profet_core.transfer.targets import Target
-from profet_lab.transfer.step_model import BENCHMARK, Steps
+from profet_lab.transfer.step_model import BENCHMARK, InstanceSteps
 
 #: Prior errors of a GPU's speed, its bandwidth-bound speed, and a network's latency; standard
 #: deviations of the logarithm. Chosen, not fitted.
@@ -151,7 +151,7 @@ def _log_sd(errors: np.ndarray) -> float:
     return float(np.sqrt((PRIOR_CELLS * PRIOR_LOG_SD**2 + squares) / (PRIOR_CELLS + errors.shape[1])))
 
 
-def choose_cells(medians: Steps, allowed: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
+def choose_cells(medians: InstanceSteps, allowed: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
     """The benchmark first if it is allowed, then one size of each network in turn; networks and sizes by chance.
 
     allowed : boolean mask of the workloads to choose among.

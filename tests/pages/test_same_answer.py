@@ -18,7 +18,7 @@ from profet_core.errors import Code
 from profet_core.prediction.models import load_samples
 from profet_core.training.advise import ORIGINAL
 from profet_profiles.profet_json import profile_to_link_text
-from profet_profiles.units import format_ms, format_usd, shared_time_unit
+from profet_profiles.units import format_ms, format_significant, format_usd, shared_time_unit, typed_positive
 from tests.core.layers.test_logs import DETECTRON
 from tests.pages.conftest import ALL_COLUMNS, clean, column, lines, type_in
 
@@ -115,7 +115,7 @@ def test_the_scaler(open_app, samples, port, capsys, axis, ends, at, typed):
         )
     app = open_app("scaler", sample=LENET, **fields)
     shown = [field.value for field in app.number_input]
-    assert shown == [float(f"{ms:.6g}") for ms in (low, high)]
+    assert shown == [typed_positive(format_significant(ms)) for ms in (low, high)]
     ms = ("--min-ms", str(shown[0]), "--max-ms", str(shown[1]))
     arguments = ("scale", "--instance", "p2.xlarge", "--axis", axis, *ms, "--at", str(at), "--format", "json")
     capsys.readouterr()

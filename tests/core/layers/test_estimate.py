@@ -28,7 +28,7 @@ from profet_core.layers.rates import (
     PRODUCT_POWER,
     PRODUCTS,
     Case,
-    KnownSteps,
+    MeasuredRatios,
     Mode,
     case_key,
     case_of,
@@ -339,7 +339,7 @@ def test_modes_are_the_precision_that_a_gpu_has_and_rates_follow_the_peaks(model
 
 
 def test_measured_steps_correct_the_same_network():
-    known = KnownSteps(
+    known = MeasuredRatios(
         names={"a": (0, 1)},
         places=np.array(["p3.2xlarge"]),
         modes=np.array([Mode.FP32]),
