@@ -31,7 +31,7 @@ from profet_core.questions import (
 )
 from profet_core.training.advise import ORIGINAL, Preset, Sort
 from profet_core.training.cost import INTERRUPTION_BANDS, JPEG_IMAGES_PER_S_PER_VCPU, MAX_EPOCHS, MAX_IMAGES
-from profet_core.training.many_core import MAX_THREADS, MIN_THREADS, PUBLISHED
+from profet_core.training.many_core import PUBLISHED
 from profet_core.training.memory import MAX_BATCH
 from profet_core.training.scaling_model import Strategy
 from profet_core.training.several_gpus import CHECKED_ON, MAX_GPUS
@@ -465,7 +465,6 @@ class ManyCore(Part):
     manycore_images: Field[int | None] = number(None, 1, MAX_IMAGES)
     manycore_test_images: Field[int | None] = number(None, 0, MAX_IMAGES)
     manycore_epochs: Field[int | None] = number(None, 1, MAX_EPOCHS)
-    manycore_threads: Field[int | None] = number(None, MIN_THREADS, MAX_THREADS)
     manycore_shows = one_of({"time": "Time", "speedup": "Speed-up"})
 
 

@@ -150,7 +150,7 @@ def main(resources: Resources) -> None:
         f"{each}Select a row to see its curve. Estimated by formulas fitted to published benchmarks. "
         f"{price_line(row.offer for row in rows)}"
     )
-    st.page_link(page_path("accuracy"), label="Accuracy", icon=":material/rule:", query_params={"part": "scaleout"})
+    st.page_link(page_path("accuracy"), label="Accuracy", icon=":material/rule:", query_params={"part": "Several GPUs"})
 
 
 def _question(resources: Resources) -> tuple[ScaleoutQuestion, TrainingQuestion | None] | None:
