@@ -157,14 +157,14 @@ def precision_input() -> None:
     select(
         "Precision",
         NetworkFields.precision,
-        help="As profiled: the profile's precision; an FP32 profile means TF32 on Ampere and later, as TensorFlow and "
-        "PyTorch run it. FP32: without TF32.",
+        help="*As profiled* keeps the profile's precision. FP32 profiles run as TF32 on Ampere and newer GPUs, as in "
+        "TensorFlow. Choose FP32 to turn TF32 off.",
     )
 
 
 def training_code_input() -> None:
     """How the training is written."""
-    tip = "Channels-last: and compiled, which AMP gains more from. As profiled: what the profile's kernels show."
+    tip = "Memory format and compilation of your code. AMP gains more from channels-last and compiled code."
     select("Training code", NetworkFields.training_code, help=tip)
 
 
@@ -300,7 +300,7 @@ def recorded_sizes(resources: Resources) -> dict[str, int | None]:
 def _size_slider(axis: str, recorded: int | None) -> None:
     """Fixed while the profile's own size is not known."""
     if recorded is None:
-        tip = f"Needs the {'batch' if axis == 'batch' else 'image'} size that the profile was recorded at."
+        tip = f"Enter the recorded {'batch' if axis == 'batch' else 'image'} size first."
         if session.profile.source == "name":
             by_file = axis == "pixels" and session.file.net_from == "file"
             tip = "For another size, upload the network's file again." if by_file else "Needs a network."
@@ -324,6 +324,6 @@ def _size_slider(axis: str, recorded: int | None) -> None:
     if chosen != recorded and not by_name:
         # In the label's line it takes no room: nothing jumps.
         label += f"\N{EN SPACE}:small[scaled from {recorded}]"
-    tip = "Another image size assumes more classes at larger images, as in the measured data."
+    tip = "At other image sizes the number of classes changes too, as in the measured data (10 to 1,000)."
     is_classifier = axis == "pixels" and recorded <= axis_range(axis)[1] and not by_name
     st.select_slider(label, stops, key=key, on_change=choose, help=tip if is_classifier else None)

@@ -219,7 +219,7 @@ def test_a_bad_upload_leaves_one_line_with_the_command_that_records_one_and_the_
     give_file(page, b'{"<b>bold</b>": 1}', "<img src=x>_*bad*.json")
     line = page.get_by_test_id("stAlert")
     expect(line).to_have_count(1)
-    expect(line).to_contain_text("_*bad*.json can't be used: No operation was found")
+    expect(line).to_contain_text("_*bad*.json can't be used. No operation was found")
     expect(line).to_contain_text("The sample is still shown.")
     expect(page.get_by_test_id("stSidebar").get_by_test_id("stAlert")).to_have_count(0)
     expect(page.get_by_test_id("stSidebar").get_by_text("profet-record train.py")).to_be_visible()

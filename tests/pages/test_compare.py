@@ -84,7 +84,7 @@ def test_offers_and_prices_are_those_of_predict(open_app, models, catalog, sampl
     assert {label.partition("/")[0] for label in compared(app)[title(samples[FIRST])]} == {"gcp"}
     shown, steps = compared(app)[title(samples[FIRST])], open_app("compare", **{**query, "compare_by": "latency"})
     assert set(shown) == set(column(open_app(**query), "Cost")) - {"g4dn.xlarge"}
-    custom = "gcp/a2-highgpu-1g own price"
+    custom = "gcp/a2-highgpu-1g your price"
     assert column(steps, "$/h")[custom] == "$0.250"
     sample = samples[FIRST]
     step_ms = predicted_ms(models, catalog, sample.profile, sample.anchor, sample.latency_ms)["gcp/a2-highgpu-1g"]

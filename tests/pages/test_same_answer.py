@@ -230,7 +230,7 @@ def test_sentence_cards_bars_and_dialog_are_the_command_line_s(open_app, samples
     assert f"- Price: {format_usd(v100['usd_per_hour'])}/h" in dialog
     assert f"- Step: {format_ms(v100['latency_ms'])}" in dialog
     if (fit := document["memory"].get("p3.2xlarge")) and fit["largest_batch"]:
-        assert f"sure up to batch {fit['largest_batch']:,}" in dialog
+        assert f"up to batch {fit['largest_batch']:,}" in dialog
     numbers = {(format_usd(plan["total_usd"]), unit.words(plan["total_s"])) for plan in plans.values()}
     found = [card for card in map(re.compile(r"\n(\S+) · (\S+ \w+)").search, texts) if card]
     assert found and {(card[1], card[2]) for card in found} <= numbers

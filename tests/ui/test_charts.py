@@ -72,7 +72,7 @@ def test_colors_stand_out_from_the_background(background):
 BARS = [
     Bar(key="a", name="T4 (anchor)", color=COLORS[BasisWord.MEASURED], value=10.0, text="10 h"),
     Bar(key="b", name="H100", color=COLORS[BasisWord.ESTIMATED], value=2.0, low=1.5, high=4.0, text="2.00 h"),
-    Bar(key="c", name="K80", text="doesn't fit; largest batch 48"),
+    Bar(key="c", name="K80", text="doesn't fit (up to batch 48)"),
 ]
 
 
@@ -82,7 +82,7 @@ def test_rows_keep_their_places_and_colors_and_limits_and_marks_are_drawn_where_
     assert (list(drawn.y), list(drawn.customdata)) == ([0, 1], ["a", "b"])
     assert list(drawn.marker.color) == [COLORS[BasisWord.MEASURED], COLORS[BasisWord.ESTIMATED]]
     assert list(drawn.error_x.array) == ["none", 2.0] and list(drawn.error_x.arrayminus) == ["none", 0.5]
-    assert [text.strip() for text in labels.text] == ["10 h", "2.00 h", "doesn't fit; largest batch 48"]
+    assert [text.strip() for text in labels.text] == ["10 h", "2.00 h", "doesn't fit (up to batch 48)"]
     assert list(labels.x) == [10.0, 4.0, 0.0], "behind bar and whisker"
     assert list(figure.layout.yaxis.ticktext) == ["T4 (anchor)", "H100", "K80"]
     assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1], "the first row is on top"
