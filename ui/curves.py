@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.latency import LEVEL
 from profet_profiles.units import format_ms, shared_time_unit
@@ -34,8 +35,7 @@ class Look(NamedTuple):
     dash: str = "solid"
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Struct, frozen=True):
     """A kind of value.
 
     `title` is its axis's, `prefix` stands before each tick, and `words` writes a value; seconds (`in_time`) are drawn
@@ -92,8 +92,7 @@ _MAX_BANDS, _BAND = 4, 0.22
 Point = tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Curve:
+class Curve(Struct, frozen=True, kw_only=True):
     """Values over sizes.
 
     `values` are one per size, as the chart's `Shown` has them, drawn as `marks` or a line; `ends` are of each one's

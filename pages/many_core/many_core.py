@@ -29,7 +29,7 @@ _JUMPS = (
 )
 
 
-def _inputs() -> tuple[many_core.Network, many_core.Training]:
+def _inputs() -> tuple[many_core.ManyCoreNetwork, many_core.ManyCoreTraining]:
     """Ask for the network and the training; InputError: the FLOPs are out of bounds."""
     state = session.manycore
     choice("Network", ManyCore.manycore_from)
