@@ -180,7 +180,7 @@ def test_an_upload_fills_the_form_survives_bad_files_and_other_pages_and_comes_b
     for data in BAD:
         give(app, ("bad_*name*.json", data))
         (line,) = lines(app.error)
-        assert line.startswith("bad_*name*.json can't be used: ") and "\n" not in line
+        assert line.startswith("bad_*name*.json can't be used. ") and "\n" not in line
         assert answer(app) == before
     app.segmented_control(key="source").set_value("sample").run()
     assert answer(app) != before
