@@ -46,8 +46,7 @@ NO_WORK = (
 )
 #: Why a profile of forward operations alone gets no prediction.
 FORWARD_ONLY = (
-    "This is a forward pass (inference, without gradients or weight updates): profile a whole training step, "
-    "model.fit or a step with tf.GradientTape."
+    "This profile has only a forward pass. Profile a whole training step (model.fit, or a tf.GradientTape step)."
 )
 #: Why a trace without operations, and a TPU's profile, are refused.
 NO_OPERATION = "No operation was found in the trace: record a training step with the profiler running."

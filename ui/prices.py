@@ -187,7 +187,7 @@ _GPU_FIELDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "images_per_s": ("or images/s", "Training throughput on one GPU."),
         "network": ("Network", "Of the throughput."),
         "batch_size": ("Batch size", ""),
-        "pixels": ("Image size (pixels)", ""),
+        "pixels": ("Image size", ""),
         "precision": ("Precision", ""),
     },
     "Specs": {

@@ -131,7 +131,7 @@ def second_input(resources: Resources) -> None:
             _size_inputs(held, session.second.prefix)
 
 
-_SIZE_LABELS = {"batch_size": "Batch size", "pixels": "Image size (pixels)"}
+_SIZE_LABELS = {"batch_size": "Batch size", "pixels": "Image size"}
 
 
 def _size_inputs(held: Held, prefix: str) -> None:

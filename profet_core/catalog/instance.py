@@ -26,7 +26,7 @@ MARKETS = (ON_DEMAND, SPOT, RESERVED, MARKETPLACE, CUSTOM_HARDWARE)
 #: Behind the name of what can't be rented any more.
 RETIRED_MARK = f" ({RETIRED})"
 #: Market name that `Catalog.with_prices` uses for a typed price.
-CUSTOM_PRICE = "own price"
+CUSTOM_PRICE = "your price"
 
 #: Columns that describe an instance independently of provider and price.
 MACHINE_COLUMNS = ("provider", "gpu", "gpu_count", "gpu_memory_gib", "vcpus", "host", "status")

@@ -227,7 +227,7 @@ def comparison_sentences(found: Comparison) -> tuple[str, ...]:
     lines = [_speed_line(found), _cost_line(found)]
     if found.latency_ratio < 1 and a.total_usd > b.total_usd:
         lines.append(
-            f"It would have to be {format_significant(1 / found.break_even_ratio)} times as fast to be cheaper."
+            f"To be cheaper, it would have to be {format_significant(1 / found.break_even_ratio)} times as fast."
         )
     lines.append(
         f"Break-even price of {a.phrase}: {format_usd(found.break_even_usd_per_hour)}/h{prices}; "

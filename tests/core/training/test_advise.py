@@ -345,7 +345,7 @@ def test_nodes_are_left_out_where_fewer_gpus_can_be_rented(catalog):
     assert left(eight, one, two) == ["one"]
     other = {"name": "other form", "gpu_count": 8, "gpu": "A100-SXM4-80GB"}
     assert left(eight, two, {**two, "name": "another two"}, other) == ["two", "another two", "other form"]
-    own = ({"custom": True}, {"provider": "own"}, {"market": "own price"})
+    own = ({"custom": True}, {"provider": "own"}, {"market": "your price"})
     assert len(left(one, eight, *({**eight, **which} for which in own))) == 4, "one's own stay"
 
 
