@@ -47,6 +47,8 @@ DEFAULT_METHOD = "default"
 USUAL_PLAN = "usual"
 #: Has a profile in a link; every other parameter is a setting. The text that stands for "left empty on purpose".
 PARAMETER, EMPTY = "profile", "none"
+#: Names the fetched price lists in a link.
+PRICES = "prices"
 
 T = TypeVar("T")
 Options = Callable[[Resources], Collection[str]]
@@ -487,6 +489,8 @@ class Custom(Part):
 
     `aside`: latencies typed for another GPU than the one chosen now: what they are of -> that GPU, and their fields.
 
+    `link_prices` : the fetched price lists that the link was made with.
+
     `link_given` is what the link gave that no profile has replaced yet; None before it is read. `link_missing`:
     the page opened without the upload that its address asks for.
     """
@@ -498,6 +502,7 @@ class Custom(Part):
     link_given: Field[frozenset[str] | None] = Field(None)
     link_page: Field[str] = Field("")
     link_missing: Field[bool] = Field(False)
+    link_prices: Field[str] = Field("")
     chosen_anchor: Field[str | None] = Field(None)
     aside: Field[Mapping[str, tuple[str, Mapping[str, Any]]]] = Field({})
 

@@ -21,7 +21,7 @@ from profet_core.answers.context import (
 )
 from profet_core.answers.documents import GPU_ROW, Keys, keys
 from profet_core.answers.predict import PredictedTraining, fits_in_training, predicted_training
-from profet_core.catalog.collection import NoOffersError
+from profet_core.catalog.collection import NoOffersError, prices_version
 from profet_core.catalog.instance import RETIRED, Instance, frame_of, machine_with
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.errors import InputError, Note
@@ -637,6 +637,10 @@ def stops_paying(times: Sequence[float], costs: Sequence[float]) -> int | None:
     return None
 
 
+def _prices(answer: ScaledTraining) -> str:
+    return prices_version(plan.offer for plan in answer.plans)
+
+
 def _level(_: ScaledTraining) -> float:
     return LEVEL
 
@@ -685,4 +689,5 @@ SCALEOUT: Keys = {
     ),
     "interval_level": _level,
     "warnings": "warnings",
+    "prices_version": _prices,
 }

@@ -648,6 +648,9 @@ def _bounded(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost]) 
 
 def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost]) -> _OnGpus:
     """The step on each target by its rates, corrected by what was measured of this network."""
+    # Steps of a GPU hold for the one with more memory.
+    wanted, twins = targets, {gpu: load_gpus().twin(gpu) for gpu in dict(targets)}
+    targets = [(twins[gpu], host) for gpu, host in wanted]
     network, batch_size = step.network, step.batch_size
     measured = None if step.as_measured is False else measured_network(network)
     is_measured = measured is not None if step.as_measured is None else step.as_measured
@@ -703,7 +706,7 @@ def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost])
     )
     return _OnGpus(
         steps=steps,
-        rows={target: row for row, target in enumerate(targets)},
+        rows={target: row for row, target in enumerate(wanted)},
         has_cells=[bool(name) for name in instances],
         regimes=[seen if name else unseen for name in instances],
     )

@@ -202,6 +202,16 @@ def server_file(tmp_path, monkeypatch):
     st.cache_resource.clear()
 
 
+def test_a_link_names_the_fetched_price_list_and_another_server_says_that_it_has_another(open_app, server_file):
+    server_file("{path}", "g5.xlarge,,,,,1.11,us-east-1,linux,on-demand,,2026-08-18,gpuhunt aws 20260818-42")
+    app = open_app()
+    assert app.query_params["prices"] == "gpuhunt 20260818-42" and not app.info
+    assert not open_app(**dict(app.query_params)).info
+    server_file("", "")
+    other = open_app(**dict(app.query_params))
+    assert "gpuhunt 20260818" in other.info[0].value and "prices" not in other.query_params
+
+
 def listed(app) -> dict[str, str]:
     """Instance -> price an hour, as the table that About leads to has it."""
     open_section(go(app, "about"), "prices")
