@@ -200,6 +200,8 @@ def predicted_training(
     """
     first = prediction or predicted_question(context, question)
     if isinstance(first, NetworkPrediction):
+        if question.second is not None:
+            raise OptionalInputError("{second} is for CNNs: other sizes follow from the network's layers.", "second")
         here = first.at(question.at_batch or first.batch_size or 1, question.at_pixels, None)
         return PredictedTraining((first,), here.batch_size or 1, here.pixels, here.predictions, here.warnings)
     if first.batch_size is None and question.images is not None:

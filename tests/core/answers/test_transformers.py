@@ -14,7 +14,7 @@ from profet_core.answers.by_layers import NetworkProfile
 from profet_core.answers.context import Context
 from profet_core.answers.predict import answer_compare, predicted_question
 from profet_core.catalog import load_gpus
-from profet_core.errors import Code
+from profet_core.errors import Code, OptionalInputError
 from profet_core.latency import Basis
 from profet_core.layers.networks import counts_of
 from profet_core.prediction.checks import VISION_TRANSFORMER, is_transformer, refusal
@@ -108,6 +108,8 @@ def test_tokens_grow_with_the_area_and_patches_divide_the_image(context, vit):
     assert larger.flops.all == pytest.approx(own.flops.all, rel=0.02)
     area = (384 / 224) ** 2
     assert larger.flops.product == pytest.approx(area**2 * counts.flops.product, rel=0.01)
+    with pytest.raises(OptionalInputError, match="for CNNs"):
+        answer_advise(context, replace(asked, second=vit))
     no_shapes = read_profile(transformer_trace(shapes=False))
     with pytest.raises(InputError, match="record_shapes"):
         answer_advise(context, replace(asked, profile=no_shapes, profiled_batch=32, profiled_pixels=224, at_pixels=384))
