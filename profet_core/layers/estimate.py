@@ -645,7 +645,7 @@ class StepMachines:
         is_other = np.array([gpu.name not in model.transformer_gpus for gpu in twins])
         #: By whether the network is a transformer.
         self._gpu_log_sd = {False: gpu_log_sd, True: np.hypot(gpu_log_sd, _OTHER_GPU_LOG_SD * is_other)}
-        self._modes: dict[tuple[str, str], np.ndarray] = {}
+        self._modes: dict[tuple[str, str], list[Mode]] = {}
         self._slower: dict[str, _WithoutUnits] = {}
 
     def on(self, step: NetworkStep) -> _OnGpus:
@@ -694,11 +694,12 @@ class StepMachines:
             bounds_ms = bound(bounds_ms, self._by_rates(replace(step, training_code=CHANNELS_LAST)).latency_ms)
         return parts.scaled(np.where(self._has_tensor, bound(latency_ms, bounds_ms) / latency_ms, 1.0))
 
-    def _modes_of(self, step: NetworkStep) -> np.ndarray:
+    def _modes_of(self, step: NetworkStep) -> list[Mode]:
         key = step.precision, step.training_code
         if (found := self._modes.get(key)) is None:
-            modes = [mode_of(gpu, runs_as(gpu, step.precision)[0], step.training_code) for gpu in self._twins]
-            found = self._modes[key] = np.array(modes, int)
+            precisions = [runs_as(gpu, step.precision)[0] for gpu in self._twins]
+            found = [mode_of(*one, step.training_code) for one in zip(self._twins, precisions, strict=True)]
+            self._modes[key] = found
         return found
 
     def _regimes(self, step: NetworkStep) -> tuple[Regime, Regime]:
@@ -722,9 +723,7 @@ class StepMachines:
         network, batch_size, modes = step.network, step.batch_size, self._modes_of(step)
 
         def parts_ms(images: int) -> tuple[FloatArray, FloatArray, float]:
-            return self._model.steps_ms(
-                network, images, self._machines, modes.tolist(), self._instances, _is_measured(step)
-            )
+            return self._model.steps_ms(network, images, self._machines, modes, self._instances, _is_measured(step))
 
         work_ms, launch_ms, start_ms = parts_ms(batch_size)
         factors = np.exp(self._known(step, batch_size, network.pixels)[0])
@@ -742,7 +741,8 @@ class StepMachines:
     def _steps(self, step: NetworkStep, parts: _Parts) -> Steps:
         """Steps of the wanted rows, with their uncertainty."""
         model, network, batch_size, rows = self._model, step.network, step.batch_size, self._rows
-        modes, shares = self._modes_of(step)[self._gpu_at[rows]], self._known(step, batch_size, network.pixels)[1]
+        modes = np.array(self._modes_of(step), int)[self._gpu_at[rows]]
+        shares = self._known(step, batch_size, network.pixels)[1]
         case, is_measured, number = case_of(network), _is_measured(step), len(rows)
         # How far a recorded step moves others must not jump with their batch.
         doubted_batch = batch_size if step.as_measured is None else max(batch_size, SMALL_BATCH)
