@@ -208,7 +208,7 @@ OF_PROGRAM = 2.0
 #: Error of a measured time; and the least that an answer scaled from it has.
 _TIME_LOG_SD, _LEAST_LOG_SD = 0.02, 0.03
 #: Steps to the mean: a part of the way, half of it after one that went back, and a little more of it after others.
-_ITERATIONS, _BACK, _ON, _CONVERGED = 150, 0.5, 1.2, 1e-9
+_ITERATIONS, _BACK, _ON, _CONVERGED = 150, 0.5, 1.2, 1e-8
 
 
 class Steps(Struct, frozen=True):
