@@ -16,7 +16,6 @@ from ui.charts import (
     COLORS,
     GRAY,
     RED,
-    Bar,
     Figure,
     Part,
     framed,
@@ -185,12 +184,12 @@ def _end_labels(rows: Sequence[Curve], unit: float, x: Part, y: Part, *, log: bo
 
 def show_basis_legend(rows: Sequence[Curve], level: float | None) -> None:
     """What the colors of curves mean, and their bands and marks."""
-    bars = [Bar(key="", name="", color=row.look.color, value=0.0, text="") for row in rows]
+    shown = {row.look.color for row in rows}
     of_one = " of the bold line" if len(rows) > _MAX_BANDS else ""
     more = [f"░ {level or LEVEL:.0%} prediction interval{of_one}"]
     if any(row.largest_fit is not None for row in rows):
         more += ["┃ largest that fits", "┄ may not fit in memory"]
-    show_legend(bars, {color: f"{word}: {word.words}" for word, color in COLORS.items()}, *more)
+    show_legend(shown, {color: f"{word}: {word.words}" for word, color in COLORS.items()}, *more)
 
 
 def value_at(row: Curve, size: float) -> float:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from profet_core.latency import BasisWord
-from profet_core.prediction.models import custom_models
-from ui.charts import COLORS, Bar, bar_chart, show_chart, show_legend
+from profet_core.prediction.models import UNSEEN_BY_RATES, UNSEEN_PROFILED, custom_models, report_figure
+from ui.bars import Bar, BarAxis, BarRow, show_bars
+from ui.charts import COLORS, show_legend
 from ui.frame import run_page
 from ui.resources import Resources
 from ui.words import plain, read_text
@@ -24,7 +24,7 @@ _CASES: Mapping[str, tuple[BasisWord, str, tuple[Any, ...]]] = {
     "Profiled GPU": (
         BasisWord.PREDICTED,
         "Networks unlike any other in the data, on M60, K80, V100 and T4",
-        ("validation", "default", "without_twin", "mape_with_latency"),
+        UNSEEN_PROFILED,
     ),
     "Several GPUs": (
         BasisWord.SCALED,
@@ -49,7 +49,7 @@ _CASES: Mapping[str, tuple[BasisWord, str, tuple[Any, ...]]] = {
     "Name only": (
         BasisWord.ESTIMATED,
         "Networks by name, in training code of others",
-        ("estimate_validation", "judged", ("held_out", "families, as answered to users of another source"), "mape"),
+        UNSEEN_BY_RATES,
     ),
 }
 _SIMILAR = ("gpus_validation", "left_out_gpus", "mean", "mape_with_latency")
@@ -78,8 +78,8 @@ def main(resources: Resources) -> None:
 def _expected(folder: Path) -> None:
     """What error to expect, in words and as one chart; nothing where the models came without these reports."""
     try:
-        errors = {name: _figure(folder, path) for name, (_, _, path) in _CASES.items()}
-        similar, covered = _figure(folder, _SIMILAR), _figure(folder, _COVERED)
+        errors = {name: report_figure(folder, *path) for name, (_, _, path) in _CASES.items()}
+        similar, covered = report_figure(folder, *_SIMILAR), report_figure(folder, *_COVERED)
     except (OSError, ValueError, LookupError, StopIteration):
         return
     st.markdown(
@@ -88,29 +88,16 @@ def _expected(folder: Path) -> None:
         f"**{errors['Name only']:.0f}%** from the network's name alone. The 90% ranges held {covered:.0f}% of the "
         "measurements on profiled GPUs."
     )
-    bars = [
-        Bar(
-            key=name,
-            name=name,
-            color=COLORS[word],
-            value=errors[name],
-            text=f"{errors[name]:.0f}%",
-        )
-        for name, (word, *_) in sorted(_CASES.items(), key=lambda case: errors[case[0]])
+    cases = sorted(_CASES, key=lambda name: errors[name])
+    rows = [
+        BarRow(key=name, name=name, bars=(Bar(color=COLORS[word], value=errors[name], text=f"{errors[name]:.0f}%"),))
+        for name in cases
+        for word, *_ in [_CASES[name]]
     ]
-    show_chart(bar_chart(bars, "Mean error (%)", name="Mean error by what is known"), "expected-errors")
-    show_legend(bars, {color: word for word, color in COLORS.items()})
-    lines = [f"- **{bar.name}**: {_CASES[bar.name][1]}" for bar in bars]
+    show_bars([BarAxis("errors", "Mean error (%)")], rows, "Mean error by what is known", "expected-errors")
+    show_legend({row.bars[0].color for row in rows}, {color: word for word, color in COLORS.items()})
+    lines = [f"- **{name}**: {_CASES[name][1]}" for name in cases]
     st.caption("\n".join(["Each is of measurements that the models had not seen:", *lines]))
-
-
-def _figure(folder: Path, path: Sequence[str | tuple[str, Any]]) -> float:
-    """A figure of a report, by the keys that lead to it; a pair chooses the row whose key has that value."""
-    report, *steps = path
-    found: Any = json.loads(read_text(folder / f"{report}.json"))
-    for step in steps:
-        found = found[step] if isinstance(step, str) else next(row for row in found if row[step[0]] == step[1])
-    return float(found)
 
 
 def _custom_models(resources: Resources) -> None:

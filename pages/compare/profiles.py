@@ -24,14 +24,13 @@ from profet_core.training.plans import COSTED_STEPS, CostTable, Period, Plan
 from profet_profiles.profet_json import write_profile
 from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_profiles.units import MS_PER_S, US_PER_MS, format_ms, format_significant, format_usd
+from ui.bars import Bar, BarAxis, BarRow, show_bars
 from ui.charts import (
     BLUE,
     GRAY,
     ORANGE,
-    Bar,
     Figure,
     Part,
-    bar_chart,
     framed,
     no_markup,
     show_chart,
@@ -474,9 +473,9 @@ def show_inside(resources: Resources, candidate: Candidate) -> None:
         show(plain(found.sentence), icon=":material/speed:")
         if not found.latency_known:
             st.caption("From the profile alone. Enter its latency for a better diagnosis.")
-    shown = _time_bars(answer.operations)
-    show_chart(bar_chart(shown, "Operations by time (ms)", name="Operations by time"), "operation-bars")
-    show_legend(shown, {BLUE: "GPU", ORANGE: "host", GRAY: "all others"})
+    rows = _time_bars(answer.operations)
+    show_bars([BarAxis("operations", "Operations by time (ms)")], rows, "Operations by time", "operation-bars")
+    show_legend({row.bars[0].color for row in rows}, {BLUE: "GPU", ORANGE: "host", GRAY: "all others"})
     gpu_ms = format_ms(answer.gpu_us[0] / US_PER_MS)
     words = f"GPU: {gpu_ms} busy per step." if any(answer.gpu_us) else "There are no GPU rows."
     if any(answer.host_us):
@@ -508,7 +507,7 @@ def show_inside(resources: Resources, candidate: Candidate) -> None:
     export_row("profet-operations", lambda: [asdict(row) for row in answer.operations])
 
 
-def _time_bars(rows: Sequence[Placement]) -> list[Bar]:
+def _time_bars(rows: Sequence[Placement]) -> list[BarRow]:
     """The longest operations that are not idle time, and the rest as one bar; the longest on top."""
     busy = [row for row in rows if not row.idle and row.time_us > 0]
     groups = [(row.operation, BLUE if row.on_device else ORANGE, [row]) for row in busy[:_MAX_OPERATIONS]]
@@ -517,9 +516,9 @@ def _time_bars(rows: Sequence[Placement]) -> list[Bar]:
     found = []
     for operation, color, group in groups:
         time_ms, share = sum(row.time_us for row in group) / US_PER_MS, sum(row.share or 0.0 for row in group)
-        name = no_markup(_cut(operation.removeprefix(DEVICE_PREFIX).removeprefix(HOST_PREFIX), _OPERATION_LETTERS))
-        hover = f"{no_markup(operation)}: {format_ms(time_ms)}"
-        found.append(Bar(key=operation, name=name, color=color, value=time_ms, text=f"{share:.1%}", hover=hover))
+        name = _cut(operation.removeprefix(DEVICE_PREFIX).removeprefix(HOST_PREFIX), _OPERATION_LETTERS)
+        bar = Bar(color=color, value=time_ms, text=f"{share:.1%}", hover=f"{operation}: {format_ms(time_ms)}")
+        found.append(BarRow(key=operation, name=name, bars=(bar,)))
     return found
 
 

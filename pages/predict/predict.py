@@ -25,7 +25,6 @@ from profet_core.answers.report import report_html, report_source
 from profet_core.catalog.instance import offer_name, price_line
 from profet_core.errors import Code
 from profet_core.latency import LEVEL
-from profet_core.prediction.models import held_out_errors
 from profet_core.training.advise import Advice, Preset, Sort, sorted_rows
 from profet_core.training.plans import Period, Plan
 from profet_core.training.recommend import Recommended
@@ -144,7 +143,7 @@ def main(resources: Resources) -> None:
 
 def _below_cards(resources: Resources, answer: AdviseAnswer, advice: Advice, per: Period) -> None:
     """Say how far off such predictions were, and which batch size is cheaper."""
-    lines = [error_sentence(advice.recommended, *held_out_errors(resources.models.folder))]
+    lines = [error_sentence(advice.recommended, *resources.models.held_out_errors)]
     if per is Period.TRAINING and (found := best_batch(resources, replace(answer, advice=advice))):
         lines.append(found.sentence)
     st.caption(plain(" ".join(filter(None, lines))))

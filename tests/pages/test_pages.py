@@ -18,7 +18,7 @@ from profet_core.catalog.custom_gpus import custom_gpu_from
 from profet_core.catalog.instance import cloud_words
 from profet_profiles import VERSION
 from tests.made.custom_home import CELLS, FP32_GPU, GPU, INSTANCE, make_custom_home
-from tests.pages.conftest import PAGES, column, go, lines, link, open_section, result_rows, rows, upload
+from tests.pages.conftest import PAGES, column, drawn_bars, go, lines, link, open_section, result_rows, rows, upload
 from ui import frame
 from ui.resources import load_resources
 from ui.session import Texts
@@ -133,16 +133,16 @@ def test_the_card_is_drawn_with_its_tables_and_a_missing_one_is_one_line(open_ap
     serve_report("MODEL_CARD.md", None)
     serve_report("validation.json", None)
     app = open_app("accuracy")
-    assert not app.get("plotly_chart")
+    assert not any("charts" in json.loads(one.proto.json or "{}") for one in app.get("bidi_component"))
     assert len(app.info) == 1 and not app.error and not app.exception
 
 
 def test_accuracy_begins_with_what_to_expect(open_app, repository):
     app = open_app("accuracy")
-    (drawn, labels) = json.loads(app.get("plotly_chart")[0].proto.spec)["data"]
+    errors = [row["value"] for row in drawn_bars(app)["errors"]]
     report = json.loads((repository / "models" / "validation.json").read_text())
     expected = report["default"]["without_twin"]["mape_with_latency"]
-    assert drawn["x"] == sorted(drawn["x"]) and expected in drawn["x"] and len(labels["text"]) == 6
+    assert errors == sorted(errors) and expected in errors and len(errors) == 6
     assert f"**{expected:.0f}%** on the four profiled GPUs" in app.markdown[0].value
 
 

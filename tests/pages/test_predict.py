@@ -93,6 +93,14 @@ def test_sliders_move_every_number_and_snap_back_to_the_profile(open_app, core, 
     assert link(app) == {}
 
 
+def test_a_slider_begins_at_its_size_where_the_run_that_wrote_it_was_cut_short(open_app):
+    """A browser that never got that run has the slider from the next one."""
+    app = open_app(at_batch="128").run()
+    for axis, size in (("batch", "128"), ("pixels", "224")):
+        slider = app.select_slider(key=f"slider:{axis}")
+        assert [slider.options[int(place)] for place in slider.proto.default] == [size]
+
+
 def test_bars_hatch_the_part_that_waits_for_four_vcpus(open_app, core, samples):
     app = open_app(sample=FIRST, loading="vcpus", vcpu_rate="30", preset="aws", chart="bars", predict_open="g5.xlarge")
     plans = {

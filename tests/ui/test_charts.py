@@ -18,7 +18,8 @@ from profet_core.latency import Basis, BasisWord
 from profet_core.training.plans import Period
 from profet_profiles.units import format_time
 from tests.made.step_times import OFFERS, ROWS, plans_of
-from ui.charts import COLORS, Bar, bar_chart
+from ui.bars import Bar, axis_end
+from ui.charts import COLORS
 from ui.curves import LATENCY, Curve, Look, Shown, curves, size_axis, value_at
 
 
@@ -70,59 +71,29 @@ def test_colors_stand_out_from_the_background(background):
         assert contrast(color, background) >= 3, color
 
 
-BARS = [
-    Bar(key="a", name="T4 (anchor)", color=COLORS[BasisWord.MEASURED], value=10.0, text="10 h"),
-    Bar(key="b", name="H100", color=COLORS[BasisWord.ESTIMATED], value=2.0, low=1.5, high=4.0, text="2.00 h"),
-    Bar(key="c", name="K80", text="doesn't fit (up to batch 48)"),
-]
+@pytest.mark.parametrize("vision", VISION)
+def test_colors_of_a_basis_are_distinct_with_any_color_vision_and_from_the_background(vision):
+    seen = {color: lab(np.array(VISION[vision]) @ linear(color)) for color in COLORS.values()}
+    for one, other in combinations(seen, 2):
+        assert np.linalg.norm(seen[one] - seen[other]) >= 12, (one, other)
+    assert all(contrast(color, background) >= 3 for color in seen for background in BACKGROUNDS)
 
 
-def test_rows_keep_their_places_and_colors_and_limits_and_marks_are_drawn_where_they_are_in_sight():
-    figure = checked(bar_chart(BARS, "Time (h)", name="Time per instance"))
-    drawn, labels = figure.data
-    assert (list(drawn.y), list(drawn.customdata)) == ([0, 1], ["a", "b"])
-    assert list(drawn.marker.color) == [COLORS[BasisWord.MEASURED], COLORS[BasisWord.ESTIMATED]]
-    assert list(drawn.error_x.array) == ["none", 2.0] and list(drawn.error_x.arrayminus) == ["none", 0.5]
-    assert [text.strip() for text in labels.text] == ["10 h", "2.00 h", "doesn't fit (up to batch 48)"]
-    assert list(labels.x) == [10.0, 4.0, 0.0], "behind bar and whisker"
-    assert list(figure.layout.yaxis.ticktext) == ["T4 (anchor)", "H100", "K80"]
-    assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1], "the first row is on top"
-    path = checked(bar_chart(BARS, "", name="", limit=5.0)).layout.shapes[0].path
-    assert path == "M5.0,-0.5L5.0,0.5", "through the first bar, not through the texts of the others"
-    assert not checked(bar_chart(BARS, "", name="", limit=50.0)).layout.shapes
-    assert checked(bar_chart([], "", name="")).layout.xaxis.range[1] > 0
-    bars = [replace(BARS[0], usual=7.0, usual_end=BARS[0].end, dimmed=True), *BARS[1:]]
-    drawn, marks, _ = checked(bar_chart(bars, "", name="")).data
-    assert (list(marks.x), list(marks.y), marks.marker.symbol) == ([7.0], [0], "line-ns")
-    assert list(drawn.marker.opacity) == [0.35, 1]
-
-
-def test_the_axis_stays_at_the_usual_values_and_the_part_of_a_bar_that_waits_or_may_not_fit_is_hatched():
+def test_the_axis_stays_at_the_usual_values():
     def end(longest: float) -> float:
-        usual = Bar(key="a", name="T4", value=70, low=50, high=100, text="")
-        bar = replace(usual, value=longest / 2, low=longest / 4, high=longest, usual=usual.value, usual_end=usual.end)
-        return checked(bar_chart([bar], "", name="")).layout.xaxis.range[1] / 1.2
+        return axis_end([Bar(text="", value=longest / 2, high=longest, usual=70, usual_end=100)])
 
     assert [end(longest) for longest in (13, 60, 105, 120, 170, 10)] == pytest.approx([100, 100, 100, 150, 225, 12.5])
-    bars = [
-        Bar(key="a", name="A", value=10, low=9, high=12, text="10", waiting=0.4),
-        Bar(key="b", name="B", value=5, text="5"),
-    ]
-    whole, hatched = (trace for trace in checked(bar_chart(bars, "", name="")).data if trace.type == "bar")
-    assert (whole.x, whole.marker.pattern.shape) == ((10, 5), None)
-    assert (hatched.base, hatched.x, hatched.y, hatched.marker.pattern.shape) == ((6,), (4,), (0,), ("/",))
-    assert (hatched.error_x.array, hatched.error_x.arrayminus) == ((2,), (1,)) and not whole.error_x.visible
-    doubtful = [bars[1], replace(bars[1], doubtful=True)]
-    (trace,) = (one for one in checked(bar_chart(doubtful, "", name="")).data if one.type == "bar")
-    assert trace.marker.pattern.shape == ("", "\\")
+    assert axis_end([Bar(text="", value=3.0), Bar(text="does not fit")]) == 3.0 and axis_end([]) > 0
 
 
 def test_the_legend_names_what_is_there():
     def page() -> None:
-        from tests.ui.test_charts import BARS, COLORS
-        from ui.charts import show_legend
+        from profet_core.latency import BasisWord
+        from ui.charts import COLORS, show_legend
 
-        show_legend(BARS, {color: basis for basis, color in COLORS.items()}, "90% interval")
+        shown = {COLORS[BasisWord.MEASURED], COLORS[BasisWord.ESTIMATED]}
+        show_legend(shown, {color: basis for basis, color in COLORS.items()}, "90% interval")
 
     (words,) = (text.value for text in AppTest.from_function(page).run().markdown)
     assert BasisWord.MEASURED in words and BasisWord.ESTIMATED in words and "90%" in words
