@@ -250,7 +250,7 @@ def predict_columns(plans: Sequence[Plan], per: Period, unit: TimeUnit, gpus: Gp
         ),
         Column(
             key="time",
-            title="Time",
+            title=f"{per.capitalize()} time",
             values=times,
             words=unit.words,
             data={**step_ms, **({} if per is Period.STEP else {f"{per}_s": times})},
@@ -258,7 +258,7 @@ def predict_columns(plans: Sequence[Plan], per: Period, unit: TimeUnit, gpus: Gp
         replace(time_range, data=_ends_data("step_low_ms", step_ends)) if per is Period.STEP else time_range,
         Column(
             key="cost",
-            title="Cost",
+            title=f"Cost per {COSTED_STEPS:,} steps" if per is Period.STEP else f"{per.capitalize()} cost",
             values=costs,
             words=format_usd,
             data={f"{cost}_usd": costs, **cost_range.exported()},
