@@ -172,6 +172,7 @@ def _show_result(
             choices=session.predict_table,
             stem="profet-predict",
             title=f"{PredictView.per.options[per]}: time and cost",
+            sorted_by={Sort.COST: "cost", Sort.LATENCY: "time", Sort.NAME: "plan"}[Sort(session.predict.sort)],
             charts=None,
         )
 
