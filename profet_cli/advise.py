@@ -21,8 +21,8 @@ from profet_cli.output import (
     print_warnings,
     write_output,
 )
-from profet_core.answers.advise import AdviseAnswer, answer_advise
-from profet_core.answers.documents import advice_document
+from profet_core.answers.advise import ADVICE, AdviseAnswer, answer_advise
+from profet_core.answers.documents import document
 from profet_core.answers.report import report_html, report_source
 from profet_core.questions import AdviseQuestion, ScaleoutQuestion
 from profet_core.training.advise import Advice
@@ -41,7 +41,11 @@ def add_advise(parser: argparse.ArgumentParser) -> None:
     add_models(parser)
     add_every_offer(parser)
     parser.add_argument("--report", type=Path, metavar="FILE", help="also write the answer as an HTML page")
-    parser.add_argument("--launch", action="store_true", help="print the SkyPilot task that rents the answer, alone")
+    parser.add_argument(
+        "--launch",
+        action="store_true",
+        help="print the task that rents the answer, alone: SkyPilot's, else dstack's; --launch-command is what it runs",
+    )
 
 
 def run_advise(options: argparse.Namespace) -> None:
@@ -56,7 +60,7 @@ def run_advise(options: argparse.Namespace) -> None:
         check_not_read(options.report, options.profile, getattr(options, "second", None))
         write_output(options.report, report_html(answer.advice, source).encode())
     if options.format == "json":
-        print_json(advice_document(answer))
+        print_json(document(answer, ADVICE))
     elif options.launch:
         print_warnings(warnings)
         _print_launch(answer)
@@ -151,12 +155,12 @@ def add_scaleout(parser: argparse.ArgumentParser) -> None:
 
 def run_scaleout(options: argparse.Namespace) -> None:
     """Answer and print."""
-    from profet_core.answers.scaleout import answer_scaleout, scaleout_document
+    from profet_core.answers.scaleout import SCALEOUT, answer_scaleout
 
     question = asked(options, ScaleoutQuestion)
     answer = answer_scaleout(open_context(options), question)
     if options.format == "json":
-        print_json(scaleout_document(answer))
+        print_json(document(answer, SCALEOUT))
         return
     print_warnings(answer.warnings)
     if answer.how_many is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from profet_cli.arguments import add_format, add_models, add_steps, read_trace
 from profet_cli.output import MISSING, check_not_read, print_json, print_profile_warnings, print_table, write_output
-from profet_core.answers.documents import Document, unknown_operations_document
+from profet_core.answers.documents import UNKNOWN_OPERATIONS, Document, document
 from profet_core.answers.predict import Placement, placements
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.errors import InputError
@@ -49,7 +49,7 @@ def run_inspect(options: argparse.Namespace) -> None:
     meta = {key: value for key, value in asdict(profile.meta).items() if value is not None}
     if options.format == "json":
         _, (unknown,) = load_operation_classes().encode([profile])
-        document: Document = {
+        shown: Document = {
             "format": profile.source_format,
             "operations_us": dict(sorted(profile.operations.items(), key=lambda item: (-item[1], item[0]))),
             "device_total_us": profile.device_total_us,
@@ -61,7 +61,7 @@ def run_inspect(options: argparse.Namespace) -> None:
             "refusal": refusal_by(models, profile),
             "warnings": list(profile.warnings),
             "ignored": list(profile.ignored),
-            "unknown_operations": unknown_operations_document(unknown),
+            "unknown_operations": document(unknown, UNKNOWN_OPERATIONS),
             "kinds": {row.operation: row.kind for row in found},
             "classes": {row.operation: row.operation_class for row in found},
             "clusters": {row.operation: row.cluster for row in found},
@@ -70,7 +70,7 @@ def run_inspect(options: argparse.Namespace) -> None:
                 for name in ("kind", "gpu_busy_share", "input_share", "latency_known", "sentence")
             },
         }
-        print_json(document)
+        print_json(shown)
         return
     print_profile_warnings(profile)
     steps = "" if profile.steps == 1 else f", the mean of {profile.steps} steps"
@@ -144,7 +144,7 @@ def run_convert(options: argparse.Namespace) -> None:
         return
     write_output(target, data, force=options.force)
     if options.format == "json":
-        document: Document = {
+        shown: Document = {
             "written": str(target),
             "format": profile.source_format,
             "operations": len(profile.operations),
@@ -153,7 +153,7 @@ def run_convert(options: argparse.Namespace) -> None:
             "ignored": list(profile.ignored),
             "warnings": list(profile.warnings),
         }
-        print_json(document)
+        print_json(shown)
         return
     steps = "1 step" if profile.steps == 1 else f"the mean of {profile.steps} steps"
     print(f"{target}: {len(profile.operations)} operation types, {steps}, from {profile.source_format}")

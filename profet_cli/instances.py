@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from profet_cli.arguments import add_format, add_question, asked, known_gpus
 from profet_cli.commands import OneLineParser, add_commands
 from profet_cli.output import MISSING, gpus_cell, price_date, print_json, print_table, print_warnings
 from profet_cli.prices import add_refresh, run_refresh
 from profet_core.answers.context import Context, answer_instances
-from profet_core.answers.documents import (
-    custom_gpu_document,
-    gpu_precisions_document,
-    instances_document,
-    offer_document,
-)
+from profet_core.answers.documents import LISTED_OFFER, OFFER, Document, document
 from profet_core.catalog import Catalog, Instance, custom_path, load_catalog, load_gpus, load_shipped
 from profet_core.catalog.collection import NoOffersError
 from profet_core.catalog.custom_gpus import (
@@ -97,7 +93,7 @@ def run_instances(options: argparse.Namespace) -> None:
         if options.format != "json":
             print_warnings([f"{error} `profet instances add` and `refresh` add more"])
     if options.format == "json":
-        print_json(instances_document(rows))
+        print_json([document(row, LISTED_OFFER) for row in rows])
         return
     print_table(
         ("instance", "cloud", "GPU", "GPUs", "$/h", "$/GPU/h", "region", "market", "date", "status", "basis"),
@@ -179,7 +175,7 @@ def _add_offer(options: argparse.Namespace) -> None:
         ]
         write_custom_instances(path, laid_over(rows, [row]), shipped)
     if options.format == "json":
-        print_json({"file": str(path), "replaced_usd_per_hour": old_usd, "offer": offer_document(row)})
+        print_json({"file": str(path), "replaced_usd_per_hour": old_usd, "offer": document(row, OFFER)})
         return
     before = "" if old_usd is None else f", was {listed_price(old_usd)}"
     print(f"{_title(row)}: {listed_price(row.usd_per_hour)}/h{before}; saved in {path}")
@@ -211,7 +207,7 @@ def _remove_offers(options: argparse.Namespace) -> None:
             raise InputError(f"Your file {path} has no such row for {options.name!r}; it has rows for: {names}.")
         write_custom_instances(path, [row for row in rows if row not in removed], shipped)
     if options.format == "json":
-        print_json({"file": str(path), "removed": [offer_document(row) for row in removed]})
+        print_json({"file": str(path), "removed": [document(row, OFFER) for row in removed]})
         return
     for row in removed:
         print(f"{_title(row)}: {listed_price(row.usd_per_hour)}/h is removed from {path}")
@@ -304,7 +300,7 @@ def run_gpus(options: argparse.Namespace) -> None:
     """List the custom GPUs."""
     rows = read_custom_gpus(custom_gpus_path(), load_gpus())
     if options.format == "json":
-        print_json([custom_gpu_document(row) for row in rows])
+        print_json([_custom_gpu(row) for row in rows])
         return
     print_table(
         ("GPU", "instance", "like", "GiB", "images/s", "$/h"),
@@ -327,7 +323,17 @@ def run_gpus(options: argparse.Namespace) -> None:
 def _list_known_gpus(options: argparse.Namespace) -> None:
     gpus = known_gpus().values()
     if options.format == "json":
-        print_json([gpu_precisions_document(gpu) for gpu in gpus])
+        print_json(
+            [
+                {
+                    "gpu": gpu.name,
+                    "memory_gib": gpu.memory_gib,
+                    "precisions": list(supported_precisions(gpu)),
+                    "amp": amp_words(gpu),
+                }
+                for gpu in gpus
+            ]
+        )
         return
     offers = Counter(offer.gpu for offer in load_catalog().all_offers)
     print_table(
@@ -381,6 +387,22 @@ def _remove_gpu(options: argparse.Namespace) -> None:
 
 def _print_changed(options: argparse.Namespace, path: Path, key: str, gpu: CustomGpu, text: str) -> None:
     if options.format == "json":
-        print_json({"file": str(path), key: custom_gpu_document(gpu)})
+        print_json({"file": str(path), key: _custom_gpu(gpu)})
     else:
         print(f"{gpu.name} {text}")
+
+
+def _custom_gpu(custom: CustomGpu) -> Document:
+    """Write a custom GPU; null is what is not known of its speed."""
+    specs = ("fp32_tflops", "tf32_tensor_dense_tflops", "memory_gib", "bandwidth_gb_per_s", "tdp_w")
+    point = ("images_per_s", "network", "pixels", "batch_size", "precision", "times_reference", "times_log_sd")
+    return {
+        "gpu": custom.name,
+        "instance": custom.instance,
+        "like": custom.like,
+        **{name: getattr(custom.gpu, name) for name in specs},
+        **{name: getattr(custom.point, name, None) for name in point},
+        "usd_per_hour": custom.offer.usd_per_hour,
+        "as_of": custom.as_of,
+        "source": custom.source,
+    }

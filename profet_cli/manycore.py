@@ -71,7 +71,7 @@ def run_manycore(options: argparse.Namespace) -> None:
     print_warnings(notes)
 
 
-def _network(options: argparse.Namespace) -> many_core.Network:
+def _network(options: argparse.Namespace) -> many_core.ManyCoreNetwork:
     """A published network, one by its FLOPs, one by name, or the one in a file."""
     text, pixels = options.network, options.pixels
     if (text is None) is (options.flops is None):

@@ -29,8 +29,8 @@ from profet_cli.output import (
     print_offers,
     print_warnings,
 )
-from profet_core.answers.documents import costs_document, prediction_document
-from profet_core.answers.predict import answer_predict
+from profet_core.answers.documents import document
+from profet_core.answers.predict import PREDICTION, answer_predict
 from profet_core.catalog.instance import offer_name
 from profet_core.errors import Code
 from profet_core.latency import LEVEL
@@ -53,7 +53,7 @@ def run_predict(options: argparse.Namespace) -> None:
     question = asked(options, PredictQuestion)
     answer = answer_predict(open_context(options), question)
     if options.format == "json":
-        print_json(prediction_document(answer))
+        print_json(document(answer, PREDICTION))
         return
     prediction, level = answer.prediction, answer.prediction.interval_level
     print_warnings((*prediction.warnings, *(f"ignored: {note}" for note in answer.profile.ignored)))
@@ -122,12 +122,12 @@ def add_cost(parser: argparse.ArgumentParser) -> None:
 
 def run_cost(options: argparse.Namespace) -> None:
     """Predict, cost and print."""
-    from profet_core.answers.advise import answer_cost
+    from profet_core.answers.advise import COSTS, answer_cost
 
     question = asked(options, TrainingQuestion)
     answer = answer_cost(open_context(options), question)
     if options.format == "json":
-        print_json(costs_document(answer))
+        print_json(document(answer, COSTS))
         return
     training, table = answer.training, answer.table
     print_warnings(training.warnings)
@@ -139,7 +139,7 @@ def run_cost(options: argparse.Namespace) -> None:
         (f"{question.epochs} epoch{'s' * (question.epochs > 1)}", lambda row: total.words(row.total_s)),
         ("total $", lambda row: format_usd(row.total_usd)),
         ("images/s", lambda row: format_significant(row.images_per_s)),
-        ("speed-up", lambda row: cell(table.speedup(row), lambda times: f"{times:.2f}x")),
+        ("speed-up", lambda row: cell(row.speedup, lambda times: f"{times:.2f}x")),
     ]
     every = options.every_offer or question.offer_filter.is_specific
     shown = _print_rows(table, columns, every=every, keep={training.prediction.anchor})
@@ -172,7 +172,7 @@ def add_estimate(parser: argparse.ArgumentParser) -> None:
 
 def run_estimate(options: argparse.Namespace) -> None:
     """Estimate and print."""
-    from profet_core.answers.estimate import answer_estimate, estimate_document
+    from profet_core.answers.estimate import ESTIMATE, answer_estimate
     from profet_core.layers.estimate import disagreement_words
 
     path = network_file(options.network)
@@ -182,7 +182,7 @@ def run_estimate(options: argparse.Namespace) -> None:
     file = None if path is None else read_network_file(path, question.pixels)
     answer = answer_estimate(open_context(options), question, file)
     if options.format == "json":
-        print_json(estimate_document(answer))
+        print_json(document(answer, ESTIMATE))
         return
     found, network = answer.estimate, answer.estimate.network
     usual = [note for note in answer.warnings if note.code is Code.USUAL]

@@ -95,7 +95,7 @@ Anchor: TypeAlias = Annotated[
         needs="profile",
     ),
 ]
-Steps: TypeAlias = Annotated[
+StepCount: TypeAlias = Annotated[
     Whole | None,
     about(
         "number of training steps in the profile (default: from the profile, else from its latency, else one; two for "
@@ -159,7 +159,7 @@ class OffersQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Offers of the catalog; empty or None for no filter."""
 
     provider: Annotated[
-        Names, about("only these clouds: aws, azure, gcp, lambda, nebius, runpod, vast, verda; own: custom offers")
+        Names, about("only these clouds, such as aws, gcp, lambda, runpod, vast; own: custom offers")
     ] = ()
     region: Annotated[
         Text | None, about("only offers in this region: us-east-1, or a part of the name such as US", "NAME")
@@ -222,7 +222,7 @@ class ProfileQuestion(StepsQuestion, frozen=True):
         ),
     ]
     anchor: Anchor = None
-    steps: Steps = None
+    steps: StepCount = None
     latency_ms: LatencyMs = None
     without_latency: Annotated[
         bool, about("ignore the latency in the profile's metadata", instead_of=("latency_ms",))
@@ -449,7 +449,7 @@ class ScaleoutQuestion(StepsQuestion, frozen=True):
     ] = None
     anchor: Anchor = None
     latency_ms: LatencyMs = None
-    steps: Steps = None
+    steps: StepCount = None
     profiled_batch: ProfiledBatch = None
     profiled_pixels: ProfiledPixels = None
     profiled_precision: ProfiledPrecision = None

@@ -5,31 +5,20 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from html import escape
-from typing import Annotated, Any, Literal, TypeAlias, cast
+from typing import Annotated, Any, Literal, TypeAlias, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct
 
-from profet_core.answers.advise import answer_advise, answer_cost
+from profet_core.answers.advise import ADVICE, COSTS, answer_advise, answer_cost
 from profet_core.answers.context import Context, answer_instances
-from profet_core.answers.documents import (
-    AdviceJson,
-    ClosedJson,
-    CostsJson,
-    Document,
-    ListedOfferJson,
-    PredictionJson,
-    advice_document,
-    costs_document,
-    instances_document,
-    prediction_document,
-)
-from profet_core.answers.estimate import EstimateJson, answer_estimate, estimate_document
-from profet_core.answers.predict import answer_predict
-from profet_core.answers.scaleout import ScaleoutJson, answer_scaleout, scaleout_document
+from profet_core.answers.documents import LISTED_OFFER, Document, Keys, document, schema_hook, schema_type
+from profet_core.answers.estimate import ESTIMATE, answer_estimate
+from profet_core.answers.predict import PREDICTION, answer_predict
+from profet_core.answers.scaleout import SCALEOUT, answer_scaleout
+from profet_core.catalog import Instance
 from profet_core.catalog.custom_gpus import GPU_COLUMNS, MAX_CUSTOM_GPUS, checked_custom_gpus, custom_gpu_from
 from profet_core.errors import InputError
 from profet_core.questions import (
@@ -61,25 +50,43 @@ _CUSTOM_GPUS = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """What is asked at one path, and the document of its answer."""
+class Endpoint(Struct, frozen=True, eq=False):
+    """What is asked at one path, what answers it, and the keys of the answer's document."""
 
     summary: str
     question: type[Struct]
-    answer: Callable[[Context, Any], object]
-    document: Any
+    answered: Callable[[Context, Any], object]
+    keys: Keys
 
     @property
     def profiles(self) -> list[str]:
         """Fields that are profiles."""
         return [name for name, field in fields_of(self.question).items() if field.is_file]
 
+    @property
+    def document(self) -> Any:
+        """Type of the document, for its schema."""
+        answer = get_type_hints(self.answered)["return"]
+        name = self.question.__name__.removesuffix("Request").removesuffix("Question")
+        if get_origin(answer) is list:
+            return list[schema_type(name, get_args(answer)[0], self.keys)]  # type: ignore[misc]
+        return schema_type(name, answer, self.keys)
 
-def _endpoint(
-    summary: str, question: type[Struct], answer: Callable[[Context, Any], object], document: type[Struct]
-) -> Endpoint:
-    """Make an endpoint that also takes custom GPUs, which are part of what the question is asked of."""
+    def answer(self, context: Context, question: Any) -> object:
+        """Answer with a document; custom GPUs of the request are part of what the question is asked of."""
+        gpus = []
+        for given in getattr(question, "custom_gpus", ()):
+            cells = {name: str(cell) for name, cell in msgspec.structs.asdict(given).items() if cell is not None}
+            row = custom_gpu_from(cells, context.gpus)
+            gpus.append(row)
+            if row.instance in context.catalog:
+                raise InputError(f"Instance {row.instance} exists: give {row.name} another name.")
+        answer = self.answered(context.with_custom_gpus(checked_custom_gpus(gpus)), question)
+        return [document(row, self.keys) for row in answer] if isinstance(answer, list) else document(answer, self.keys)
+
+
+def _endpoint(summary: str, question: type[Struct], answered: Callable[[Context, Any], object], keys: Keys) -> Endpoint:
+    """Make an endpoint that also takes custom GPUs."""
     request = msgspec.defstruct(
         question.__name__.replace("Question", "Request"),
         [("custom_gpus", _CUSTOM_GPUS, msgspec.field(default_factory=list))],
@@ -87,18 +94,7 @@ def _endpoint(
         kw_only=True,
         frozen=True,
     )
-
-    def answered(context: Context, asked: Any) -> object:
-        gpus = []
-        for given in asked.custom_gpus:
-            cells = {name: str(cell) for name, cell in msgspec.structs.asdict(given).items() if cell is not None}
-            row = custom_gpu_from(cells, context.gpus)
-            gpus.append(row)
-            if row.instance in context.catalog:
-                raise InputError(f"Instance {row.instance} exists: give {row.name} another name.")
-        return answer(context.with_custom_gpus(checked_custom_gpus(gpus)), asked)
-
-    return Endpoint(summary, request, answered, document)
+    return Endpoint(summary, request, answered, keys)
 
 
 #: Of the JSON of answers, here and of the commands.
@@ -108,43 +104,33 @@ QUESTIONS: Mapping[str, Endpoint] = {
     "/predict": _endpoint(
         "Predict the step latency of a profiled network on every instance.",
         PredictQuestion,
-        lambda context, question: prediction_document(answer_predict(context, question)),
-        PredictionJson,
+        answer_predict,
+        PREDICTION,
     ),
-    "/cost": _endpoint(
-        "Predict time and cost of a training on every instance.",
-        TrainingQuestion,
-        lambda context, question: costs_document(answer_cost(context, question)),
-        CostsJson,
-    ),
-    "/advise": _endpoint(
-        "Recommend an instance for a training.",
-        AdviseQuestion,
-        lambda context, question: advice_document(answer_advise(context, question)),
-        AdviceJson,
-    ),
+    "/cost": _endpoint("Predict time and cost of a training on every instance.", TrainingQuestion, answer_cost, COSTS),
+    "/advise": _endpoint("Recommend an instance for a training.", AdviseQuestion, answer_advise, ADVICE),
     "/estimate": _endpoint(
-        "Estimate the step latency of a named network without a profile.",
-        EstimateQuestion,
-        lambda context, question: estimate_document(answer_estimate(context, question)),
-        EstimateJson,
+        "Estimate the step latency of a named network without a profile.", EstimateQuestion, answer_estimate, ESTIMATE
     ),
     "/scaleout": _endpoint(
-        "Predict time and cost of a training on 1 to 64 GPUs.",
-        ScaleoutQuestion,
-        lambda context, question: scaleout_document(answer_scaleout(context, question)),
-        ScaleoutJson,
+        "Predict time and cost of a training on 1 to 64 GPUs.", ScaleoutQuestion, answer_scaleout, SCALEOUT
     ),
 }
+
+
+def _listed(context: Context, question: InstancesQuestion) -> list[tuple[Instance, str]]:
+    return answer_instances(context.models, context.catalog, question)
+
+
 LISTING = Endpoint(
     "List the catalog: GPUs, prices, dates and the basis of predictions.",
     InstancesQuestion,
-    lambda context, question: instances_document(answer_instances(context.models, context.catalog, question)),
-    list[ListedOfferJson],
+    _listed,
+    LISTED_OFFER,
 )
 
 
-class HealthJson(ClosedJson, frozen=True):
+class HealthJson(Struct, frozen=True, forbid_unknown_fields=True):
     """The models load, are complete and predict a sample correctly."""
 
     status: Literal["ok"]
@@ -152,7 +138,7 @@ class HealthJson(ClosedJson, frozen=True):
     predicted: int
 
 
-class ErrorJson(ClosedJson, frozen=True):
+class ErrorJson(Struct, frozen=True, forbid_unknown_fields=True):
     """Why there is no answer: one line, and its stable code."""
 
     error: str
@@ -178,13 +164,16 @@ _FAILURES = {
 @cache
 def openapi_document() -> Document:
     """OpenAPI 3.1: every path, field, answer and failure."""
-    kinds = [kind for one in (*QUESTIONS.values(), LISTING) for kind in (one.question, one.document)]
-    kinds += [HealthJson, ErrorJson]
-    found, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
-    schemas = dict(zip(kinds, found, strict=True))
+    endpoints = (*QUESTIONS.values(), LISTING)
+    answers = [endpoint.document for endpoint in endpoints]
+    kinds = [*(endpoint.question for endpoint in endpoints), HealthJson, ErrorJson]
+    refs, components = msgspec.json.schema_components(
+        [*answers, *kinds], schema_hook=schema_hook, ref_template="#/components/schemas/{name}"
+    )
+    schemas = dict(zip((*endpoints, *kinds), refs, strict=True))
     healthy = "Whether the models load, are complete and predict a sample correctly."
     here, page = "This description.", "This description as a page."
-    listing = _operation("instances", LISTING.summary, "The offers.", schemas[LISTING.document], "422", "500", "503")
+    listing = _operation("instances", LISTING.summary, "The offers.", schemas[LISTING], "422", "500", "503")
     # Both have several forms; their readers say what is wrong with one.
     components |= {
         "Profile": {
@@ -238,7 +227,7 @@ def _question(path: str, endpoint: Endpoint, schemas: Mapping[Any, Document]) ->
         "additionalProperties": False,
     }
     return {
-        **_operation(path.strip("/"), endpoint.summary, "The response.", schemas[endpoint.document], *_FAILURES),
+        **_operation(path.strip("/"), endpoint.summary, "The response.", schemas[endpoint], *_FAILURES),
         "description": f"Put fields in the body; for {FILE}, a file as the body, put them in the query.",
         # Beside the other bodies there is no query, so that none of it is always required.
         "parameters": [{**parameter, "required": False} for parameter in _parameters(endpoint)],

@@ -20,7 +20,7 @@ from profet_lab.transfer.leave_one_gpu_out import (
     reference_of,
     target_of,
 )
-from profet_lab.transfer.step_model import Steps, all_steps, fit_step_model, median_steps
+from profet_lab.transfer.step_model import InstanceSteps, all_steps, fit_step_model, median_steps
 from profet_lab.validation.held_out_gpus import ensemble_latencies, figures, judged, judged_estimate, mape
 
 CELLS = (1, 3, 10, 20, 50)
@@ -41,7 +41,7 @@ def measured_cells_report(measurements: Measurements, *, seed: int, progress: Pr
 
 
 def cells_report(
-    medians: Steps,
+    medians: InstanceSteps,
     predicted: Callable[[str], KnownLatencies],
     *,
     seed: int,
@@ -77,7 +77,7 @@ def cells_report(
 
 
 def judged_network(
-    medians: Steps, gpu: str, network: str, predicted: KnownLatencies, draws: Sequence[Draw]
+    medians: InstanceSteps, gpu: str, network: str, predicted: KnownLatencies, draws: Sequence[Draw]
 ) -> pd.DataFrame:
     """Hold out a network and an instance, measure cells there, fit, and predict the network.
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
@@ -26,7 +27,7 @@ from profet_lab.measurements.tables import WORKLOAD, DataError, Measurements
 from profet_lab.models_folder import MEASUREMENTS, new_models_folder, signed, write_coefficients
 from profet_lab.transfer.calibrate import MeasuredCells, calibrate, calibrated_gpu
 from profet_lab.transfer.leave_one_gpu_out import known_of, measured_latencies
-from profet_lab.transfer.step_model import Steps, measured_medians
+from profet_lab.transfer.step_model import InstanceSteps, measured_medians
 
 #: The profiled instances ran TensorFlow: what is likest to that counts where an instance ran several.
 _FRAMEWORKS = ("tensorflow", "keras", "pytorch")
@@ -89,7 +90,7 @@ def published_runs(dataset: Dataset, transfer: TransferModel) -> Measurements:
 
 
 def _calibrated(
-    dataset: Dataset, instance: str, medians: Steps, known: Mapping[str, KnownSteps], transfer: TransferModel
+    dataset: Dataset, instance: str, medians: InstanceSteps, known: Mapping[str, KnownSteps], transfer: TransferModel
 ) -> list[CalibratedGpu]:
     """One for each precision that the instance ran."""
     facts = dataset.instances[instance]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from msgspec import Struct
+from msgspec.structs import replace
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 
@@ -318,8 +319,8 @@ Key = tuple[str, ...]
 
 def chip_of(gpu: str) -> str:
     """Cards with the same name of a chip have the same generation and number of multiprocessors."""
-    one = load_gpus()[gpu]
-    return f"{one.compute_capability} {one.sm_count}"
+    generation, sm_count = load_gpus()[gpu].chip
+    return f"{generation} {sm_count}"
 
 
 def generation_of(gpu: Gpu) -> str:
@@ -339,8 +340,7 @@ def group_of(kind: str) -> str:
     return "compute" if kind in FLOPS else "bandwidth"
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """Measured steps, and how the parts of each depend on the effects: all of them, or some to be fitted.
 
     A part is the work of a kind, launches, or the start; it takes its amount times the exponential of its effects.

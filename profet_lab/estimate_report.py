@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,8 @@ import lightgbm
 import numpy as np
 import pandas as pd
 import xgboost
+from msgspec import Struct
+from msgspec.structs import replace
 from scipy.optimize import minimize
 from sklearn.feature_selection import SequentialFeatureSelector
 from sklearn.linear_model import LinearRegression
@@ -34,7 +35,7 @@ from profet_core.layers.rates import (
     RATES_VERSION,
     SMALL_BATCH,
     Case,
-    KnownSteps,
+    MeasuredRatios,
     Mode,
     Powers,
     RateModel,
@@ -176,7 +177,7 @@ def _judged(fit_problem: Problem, fold: Fold, effects: np.ndarray, *, is_known: 
     )
 
 
-def _corrections(known: KnownSteps, rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+def _corrections(known: MeasuredRatios, rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Log ratio of each row by what is known of its network, and the share of the variance that is left."""
     found = np.zeros((2, len(rows)))
     names = known_as(rows).to_numpy(str)
@@ -189,8 +190,7 @@ def _corrections(known: KnownSteps, rows: pd.DataFrame) -> tuple[np.ndarray, np.
     return found[0], found[1]
 
 
-@dataclass(frozen=True)
-class Doubts:
+class Doubts(Struct, frozen=True):
     """Standard deviations of the logarithm of an estimate, from errors on held-out rows.
 
     Attributes
@@ -289,7 +289,7 @@ def known_as(rows: pd.DataFrame) -> pd.Series:
     return pd.Series(known, index=rows.index)
 
 
-def likely_variances(known: KnownSteps, *, is_profet: bool) -> list[float]:
+def likely_variances(known: MeasuredRatios, *, is_profet: bool) -> list[float]:
     """The variances of PROFET's networks, or of others, under which what was measured of them is likeliest."""
     by_length: dict[int, list[tuple[np.ndarray, ...]]] = {}
     for name, (start, end) in known.names.items():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from profet_core.catalog.collection import is_guess
 from profet_core.catalog.gpus import Gpus
@@ -27,7 +28,7 @@ from profet_profiles.units import (
     format_usd_range,
 )
 from ui.curves import gpu_look
-from ui.tables import MISSING, Cell, Column, Value
+from ui.tables import MISSING, Column, TableCell, Value
 
 #: Both ends of a row's interval; None without one.
 Ends = Sequence[tuple[float, float] | None]
@@ -38,13 +39,13 @@ def _hidden(column: Column, **changes: Any) -> Column:
     return replace(column, by_default=False, **changes)
 
 
-def _offer_cell(plan: Plan, code: str = "") -> Cell:
+def _offer_cell(plan: Plan, code: str = "") -> TableCell:
     """GPU and cloud, in the GPU's color; beneath them the machine's code and what is special about it."""
     fit, notes = plan.fit, [code or plan.code]
     notes += ["does not fit"] if does_not_fit(fit) else []
     notes += ["may not fit"] if fit is not None and fit.verdict is Verdict.CANT_TELL else []
     notes += [HOST_LIMITED] if plan.row.limited_by_host else []
-    return Cell(plan.name, beneath=", ".join(notes), color=gpu_look(plan.offer.gpu).color)
+    return TableCell(plan.name, beneath=", ".join(notes), color=gpu_look(plan.offer.gpu).color)
 
 
 def _offer_data(plans: Sequence[Plan]) -> dict[str, Sequence[Value]]:
@@ -153,7 +154,7 @@ def basis_column(plans: Sequence[Plan], narrow_under: str) -> Column:
         key="confidence",
         title="Basis",
         values=[int(level) for level in levels],
-        cells=[Cell(plan.basis.word, mark=level.mark) for plan, level in zip(plans, levels, strict=True)],
+        cells=[TableCell(plan.basis.word, mark=level.mark) for plan, level in zip(plans, levels, strict=True)],
         data={
             "basis": [plan.basis.value for plan in plans],
             "basis_word": [plan.basis.word.value for plan in plans],
@@ -245,7 +246,7 @@ def predict_columns(plans: Sequence[Plan], per: Period, unit: TimeUnit, gpus: Gp
             title="$/h",
             values=[plan.offer.usd_per_hour for plan in plans],
             cells=[
-                Cell(
+                TableCell(
                     price_words(offer),
                     "" if offer.gpu_count == 1 else f"{format_usd(offer.usd_per_gpu_hour)} a GPU",
                 )
@@ -337,7 +338,7 @@ def out_columns(rows: Sequence[WholeNodePlan], unit: TimeUnit) -> tuple[Column, 
             key="speed_up",
             title="Speed-up",
             values=[step.speed_up for step in steps],
-            cells=[Cell(format_significant(step.speed_up), beneath=f"of {step.gpus}") for step in steps],
+            cells=[TableCell(format_significant(step.speed_up), beneath=f"of {step.gpus}") for step in steps],
             data={
                 "speed_up": [step.speed_up for step in steps],
                 "one_gpu_step_ms": [step.one_gpu_ms for step in steps],
@@ -361,7 +362,7 @@ def out_columns(rows: Sequence[WholeNodePlan], unit: TimeUnit) -> tuple[Column, 
             title="$/h",
             values=[row.usd_per_hour for row in rows],
             cells=[
-                Cell(
+                TableCell(
                     price_words(row.plan.offer),
                     "" if row.nodes == 1 else f"{row.nodes} × {format_usd(row.offer.usd_per_hour)}",
                 )

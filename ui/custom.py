@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import streamlit as st
+from msgspec.structs import replace
 
 from profet_core import InputError, Profile, ProfileError
 from profet_core.answers.by_layers import NetworkProfile, file_profile, named_profile, unknown_profile
-from profet_core.layers.network import Network as NetworkLayers
+from profet_core.layers.network import Network
 from profet_core.prediction.targets import recorded_on
 from profet_profiles.profet_json import profile_from_link_text
 from ui.resources import Held, Resources, load_resources
-from ui.session import PARAMETER, Network, Slot, latency_text, session
+from ui.session import PARAMETER, NetworkFields, Slot, latency_text, session
 from ui.words import error_words, sentence
 
 #: One visitor's list; each holds a few kilobytes.
@@ -110,7 +110,7 @@ class GivenNetwork(NamedTuple):
 
     name: str = ""
     problem: str = ""
-    network: NetworkLayers | None = None
+    network: Network | None = None
 
 
 def given_network() -> GivenNetwork:
@@ -231,7 +231,7 @@ def profile_defaults(resources: Resources, slot: Slot) -> dict[str, object]:
     if slot is session.profile:
         anchor = recorded_on(resources.models, held.read.meta.gpu) if held.is_custom else held.anchor
         # Beside models of other machines alone, a sample's is none.
-        follows[Network.anchor.key] = anchor if anchor in resources.anchors else None
+        follows[NetworkFields.anchor.key] = anchor if anchor in resources.anchors else None
     return follows
 
 
@@ -244,7 +244,7 @@ def _show(resources: Resources, slot: Slot, wanted: Held) -> None:
         st.session_state.update({one.key: None for one in slot.sizes.values()})
     slot.shown = wanted
     custom = (
-        {slot.key("latency"): latency_text(wanted.latency_ms), Network.anchor.key: wanted.anchor}
+        {slot.key("latency"): latency_text(wanted.latency_ms), NetworkFields.anchor.key: wanted.anchor}
         if wanted.is_custom
         else {}
     )
@@ -256,7 +256,10 @@ def _show(resources: Resources, slot: Slot, wanted: Held) -> None:
 def _keep_measured(slot: Slot, network: Held) -> None:
     """Show a network: what the visitor says of a measured step stays, what a sample or another network's said goes."""
     before, slot.shown = slot.shown, network
-    kept = {Network.anchor.key: None if before is None else session.custom.chosen_anchor, slot.key("latency"): None}
+    kept = {
+        NetworkFields.anchor.key: None if before is None else session.custom.chosen_anchor,
+        slot.key("latency"): None,
+    }
     if before is not None and before.sample is not None and slot.latency != latency_text(before.latency_ms):
         kept[slot.key("latency")] = slot.latency
     st.session_state.update({key: value for key, value in kept.items() if key not in session.custom.given})

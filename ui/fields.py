@@ -23,7 +23,7 @@ from profet_profiles.record import ProfileMeta
 from profet_profiles.units import format_count, typed_count, typed_latency_ms
 from ui.custom import profile_in_slot
 from ui.resources import Resources
-from ui.session import DEFAULT_METHOD, Field, Network, Training, latency_text, method_options, session
+from ui.session import DEFAULT_METHOD, Field, NetworkFields, Training, latency_text, method_options, session
 from ui.words import plain, sentence
 
 SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size (pixels)"}
@@ -149,14 +149,14 @@ def method_input(resources: Resources) -> None:
         options[option] = f"Default: {name}" if option == DEFAULT_METHOD else sentence(name)
     if len(options) > 1:
         tip = "The default is more accurate and gives an interval. About describes both."
-        select("Method", Network.method, options, help=tip)
+        select("Method", NetworkFields.method, options, help=tip)
 
 
 def precision_input() -> None:
     """In which precision the training runs."""
     select(
         "Precision",
-        Network.precision,
+        NetworkFields.precision,
         help="As profiled: the profile's precision; an FP32 profile means TF32 on Ampere and later, as TensorFlow and "
         "PyTorch run it. FP32: without TF32.",
     )
@@ -165,12 +165,12 @@ def precision_input() -> None:
 def training_code_input() -> None:
     """How the training is written."""
     tip = "Channels-last: and compiled, which AMP gains more from. As profiled: what the profile's kernels show."
-    select("Training code", Network.training_code, help=tip)
+    select("Training code", NetworkFields.training_code, help=tip)
 
 
 def workload_input() -> None:
     """Images and epochs."""
-    images, epochs = st.columns(2, gap="small")
+    images, epochs = st.columns(2, gap="small", vertical_alignment="bottom")
     number_field("Images per epoch", Training.images, at=images)
     number_field("Epochs", Training.epochs, at=epochs)
 
@@ -302,19 +302,22 @@ def _size_slider(axis: str, recorded: int | None) -> None:
         if session.profile.source == "name":
             by_file = axis == "pixels" and session.file.net_from == "file"
             tip = "For another size, upload the network's file again." if by_file else "Needs a network."
-        st.select_slider(SIZE_LABELS[axis], axis_range(axis), key=f"slider:{axis}:off", disabled=True)
+        # A size that nobody gave is none: a dash, not the smallest one.
+        waits: Any = {"format_func": lambda _: "\N{EN DASH}", "key": f"slider:{axis}:off", "disabled": True}
+        st.select_slider(SIZE_LABELS[axis], axis_range(axis), **waits)
         st.caption(tip)
         return
     chosen = getattr(session.training, f"at_{axis}") or recorded
     key = f"slider:{axis}"
     here = (chosen, session.custom.link_page)
-    if st.session_state.get(f"{key}:drawn") != here or st.session_state.get(key) != chosen:
+    if is_new := st.session_state.get(f"{key}:drawn") != here or st.session_state.get(key) != chosen:
         # Only then, and on another page: what is written here replaces what the visitor moves meanwhile.
         st.session_state[key], st.session_state[f"{key}:drawn"] = chosen, here
 
     def choose() -> None:
         moved = st.session_state[key]
         setattr(session.training, f"at_{axis}", None if moved == recorded else moved)
+        st.session_state[f"{key}:drawn"] = (moved, session.custom.link_page)
 
     stops = sorted({*sizes_for(axis, recorded), chosen})
     label = SIZE_LABELS[axis]
@@ -324,4 +327,6 @@ def _size_slider(axis: str, recorded: int | None) -> None:
         label += f"\N{EN SPACE}:small[scaled from {recorded}]"
     tip = "Another image size assumes more classes at larger images, as in the measured data."
     is_classifier = axis == "pixels" and recorded <= axis_range(axis)[1] and not by_name
-    st.select_slider(label, stops, key=key, on_change=choose, help=tip if is_classifier else None)
+    # The run that wrote it may be cut short before the browser has the slider: then it begins at this value.
+    begins: Any = {} if is_new else {"value": chosen}
+    st.select_slider(label, stops, key=key, on_change=choose, help=tip if is_classifier else None, **begins)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
+from msgspec import Struct
 from msgspec.structs import replace
 
 from profet_core import InputError, LatencyDoubtError, NoPredictionError, ProfetError
@@ -17,7 +17,7 @@ from profet_core.prediction.targets import unknown_gpu
 from profet_core.questions import AdviseQuestion, ProfileQuestion, ask
 from ui.custom import profile_in_slot, profile_to_predict
 from ui.resources import Held, Resources
-from ui.session import Network, session
+from ui.session import NetworkFields, session
 from ui.words import error_words
 
 #: Input that can't be used -> the fields that go with it.
@@ -36,8 +36,7 @@ class MissingAnchorError(NoPredictionError):
     """It is not known where the profile was recorded."""
 
 
-@dataclass(frozen=True, slots=True)
-class Predicted:
+class Predicted(Struct, frozen=True):
     """The training as predicted, and what of the visitor's input could not be used for it.
 
     The question is without these inputs, of which `problems` has a line each that says why. `doubt`: the latency makes
@@ -114,8 +113,8 @@ def shown_words(resources: Resources, network: Predicted) -> str:
     """What the numbers are for: 'ResNet50 · 224 px · batch 64 · profiled on T4 · 90 epochs × 1,281,167 images'."""
     sample, anchor = network.held.sample, network.training.prediction.anchor
     batch_size, pixels = network.question.at_batch or network.batch_size, network.chosen_pixels
-    precision = Network.precision.options[network.question.precision]
-    code = Network.training_code.options[network.question.training_code].lower()
+    precision = NetworkFields.precision.options[network.question.precision]
+    code = NetworkFields.training_code.options[network.question.training_code].lower()
     offer, how = resources.catalog.get(anchor), "profiled on"
     if network.held.is_network:
         how = "measured on" if network.question.latency_ms is not None and anchor else ""
@@ -126,8 +125,8 @@ def shown_words(resources: Resources, network: Predicted) -> str:
         f"{pixels} px" if pixels else "",
         f"batch {batch_size:,}" if batch_size else "",
         f"{how} {anchor if offer is None else gpu_words(offer)}" if how else "",
-        precision if network.question.precision != Network.precision.default else "",
-        code if network.question.training_code != Network.training_code.default else "",
+        precision if network.question.precision != NetworkFields.precision.default else "",
+        code if network.question.training_code != NetworkFields.training_code.default else "",
         f"{network.question.epochs:,} epoch{'s' * (network.question.epochs > 1)} × {network.question.images:,} images"
         if network.question.images
         else "",

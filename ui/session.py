@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, overload
 
 import streamlit as st
+from msgspec import Struct, field
 
 from profet_core import InputError
 from profet_core.answers.context import MAX_NETWORK_LETTERS
@@ -47,13 +47,14 @@ DEFAULT_METHOD = "default"
 USUAL_PLAN = "usual"
 #: Has a profile in a link; every other parameter is a setting. The text that stands for "left empty on purpose".
 PARAMETER, EMPTY = "profile", "none"
+#: Names the fetched price lists in a link.
+PRICES = "prices"
 
 T = TypeVar("T")
 Options = Callable[[Resources], Collection[str]]
 
 
-@dataclass(eq=False)
-class Field(Generic[T]):
+class Field(Struct, Generic[T], eq=False):
     """A field of the session.
 
     Attributes
@@ -254,11 +255,11 @@ class Slot(Part):
     def sizes(self) -> dict[str, Field[int | None]]:
         """Field of `Held` -> the session's: the sizes that the profile was recorded at, where its file has none."""
         if self.prefix:
-            return {"batch_size": Network.second_batch, "pixels": Network.second_pixels}
-        return {"batch_size": Network.profiled_batch, "pixels": Network.profiled_pixels}
+            return {"batch_size": NetworkFields.second_batch, "pixels": NetworkFields.second_pixels}
+        return {"batch_size": NetworkFields.profiled_batch, "pixels": NetworkFields.profiled_pixels}
 
 
-class Network(Part):
+class NetworkFields(Part):
     """The profile's own sizes where it doesn't say them, a second profile, and how all is predicted."""
 
     #: However it is written: an offer stands for its GPU.
@@ -361,7 +362,7 @@ class PredictView(Part):
 
     per = one_of({"step": "Step", "epoch": "Epoch", "training": "Training"}, "training")
     chart = one_of({"bars": "Bars", "scatter": "Scatter", "table": "Table"})
-    sort = one_of({Sort.LATENCY: "Time", Sort.COST: "Cost", Sort.NAME: "Name"})
+    sort = one_of({Sort.COST: "Cost", Sort.LATENCY: "Time", Sort.NAME: "Name"})
     against: Field[str] = Field(USUAL_PLAN, lambda text, _: text)
 
 
@@ -483,6 +484,8 @@ class Custom(Part):
 
     `aside`: latencies typed for another GPU than the one chosen now: what they are of -> that GPU, and their fields.
 
+    `link_prices` : the fetched price lists that the link was made with.
+
     `link_given` is what the link gave that no profile has replaced yet; None before it is read. `link_missing`:
     the page opened without the upload that its address asks for.
     """
@@ -494,6 +497,7 @@ class Custom(Part):
     link_given: Field[frozenset[str] | None] = Field(None)
     link_page: Field[str] = Field("")
     link_missing: Field[bool] = Field(False)
+    link_prices: Field[str] = Field("")
     chosen_anchor: Field[str | None] = Field(None)
     aside: Field[Mapping[str, tuple[str, Mapping[str, Any]]]] = Field({})
 
@@ -508,7 +512,7 @@ class Session:
 
     #: The profile that every page is about, and one of another size of the same network from the same anchor.
     profile, second = slots = Slot(), Slot("second")
-    network, training, offers, custom = Network(), Training(), Offers(), Custom("custom")
+    network, training, offers, custom = NetworkFields(), Training(), Offers(), Custom("custom")
     predict, sizes, scaler = PredictView(), SizesView(), ScalerView()
     compare, scale_out = CompareView(), ScaleOut()
     file, texts, manycore = NetworkFile(), Texts(), ManyCore()

@@ -6,13 +6,13 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 import streamlit as st
+from msgspec import Struct
 
 from ui.session import Table
 from ui.streamlit_internals import component
@@ -75,7 +75,7 @@ Value = float | int | str | bool | None
 MISSING = DASH = "–"
 
 
-class Cell(NamedTuple):
+class TableCell(NamedTuple):
     """What stands in a cell.
 
     `beneath` is a second, smaller line. A `mark`, which isn't read aloud, or a swatch of the GPU's `color` stands
@@ -88,8 +88,7 @@ class Cell(NamedTuple):
     color: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Column:
+class Column(Struct, frozen=True, kw_only=True):
     """One column, with a value for each row.
 
     Attributes
@@ -106,17 +105,17 @@ class Column:
     title: str
     values: Sequence[Value]
     words: Callable[[Any], str] = str
-    cells: Sequence[str | Cell] | None = None
+    cells: Sequence[str | TableCell] | None = None
     export: str = ""
     data: Mapping[str, Sequence[Value]] | None = None
     by_default: bool = True
     tip: str = ""
     narrow_under: str = ""
 
-    def drawn(self) -> list[Cell]:
+    def drawn(self) -> list[TableCell]:
         """Its cells."""
         cells = [MISSING if value is None else self.words(value) for value in self.values]
-        return [cell if isinstance(cell, Cell) else Cell(cell) for cell in self.cells or cells]
+        return [cell if isinstance(cell, TableCell) else TableCell(cell) for cell in self.cells or cells]
 
     def exported(self) -> Mapping[str, Sequence[Value]]:
         """What an export has of it: name with unit -> full digits."""

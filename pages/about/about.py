@@ -7,6 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from profet_core.catalog.collection import prices_version
 from profet_core.catalog.gpus import amp_words, supported_precisions
 from profet_core.layers.reading import FORMATS
 from profet_core.prediction.checks import MAX_UNATTRIBUTED_SHARE
@@ -103,7 +104,8 @@ def _precisions(resources: Resources) -> None:
 def _credits(resources: Resources) -> None:
     show_text(_HERE.with_name("credits.md"))
     fitted = ", ".join(f"{name} {version}" for name, version in resources.models.manifest["versions"].items())
-    st.caption(plain(f"PROFET {VERSION}. Models {resources.models.manifest['checksum'][:12]}, fitted with {fitted}."))
+    models, prices = resources.models.manifest["checksum"][:12], prices_version(resources.catalog.all_offers)
+    st.caption(plain(f"PROFET {VERSION}. Models {models}, fitted with {fitted}. Prices {prices}."))
 
 
 _SECTIONS: dict[str, Callable[[Resources], None]] = {

@@ -24,7 +24,7 @@ _GRID = {*np.geomspace(1, MAX_THREADS, 200).round().astype(int).tolist(), *PUBLI
 _SHOWN = {"time": Shown("Time", format_time, in_time=True), "speedup": Shown("Speed-up", format_significant)}
 
 
-def _inputs() -> tuple[many_core.Network, many_core.Training]:
+def _inputs() -> tuple[many_core.ManyCoreNetwork, many_core.ManyCoreTraining]:
     """Ask for the network and the training; InputError: the FLOPs are out of bounds."""
     state = session.manycore
     choice("Network", ManyCore.manycore_from)

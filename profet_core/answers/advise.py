@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.answers.context import (
     Context,
@@ -15,9 +18,10 @@ from profet_core.answers.context import (
     market_offers,
     scaleout_model,
 )
+from profet_core.answers.documents import RENTED, Keys, keys
 from profet_core.answers.predict import PredictedTraining, fits_in_training, predicted_training, steps_along
 from profet_core.catalog import Instance
-from profet_core.catalog.collection import nearest
+from profet_core.catalog.collection import nearest, prices_version
 from profet_core.catalog.instance import AVAILABLE, ON_DEMAND
 from profet_core.catalog.launch import Launch, launch_of
 from profet_core.errors import InputError
@@ -25,23 +29,21 @@ from profet_core.layers.by_name import NO_NETWORK
 from profet_core.offers import OfferTable
 from profet_core.questions import AdviseQuestion, TrainingQuestion
 from profet_core.training.advise import Advice, advise
-from profet_core.training.cost import Energy, training_energy
+from profet_core.training.cost import training_energy
 from profet_core.training.memory import FitAnswer
 from profet_core.training.plans import CostTable, Limits, Plan, costed
-from profet_core.training.recommend import Comparison, compare
+from profet_core.training.recommend import Comparison, Pick, compare
 from profet_core.training.several_gpus import GpuStep, whole_nodes
-from profet_core.training.words import spot_sentence
+from profet_core.training.words import answer_sentences, comparison_sentences, spot_sentence
 from profet_profiles.units import format_usd
 
 
-@dataclass(frozen=True, slots=True)
-class CostAnswer:
-    """Costs, the training, memory fit per instance, and the training's energy."""
+class CostAnswer(Struct, frozen=True):
+    """Costs with energy, the training, and memory fit per instance."""
 
     training: PredictedTraining
     table: CostTable
     fits: Mapping[str, FitAnswer]
-    energy: Mapping[str, Energy | None]
 
 
 def answer_cost(context: Context, question: TrainingQuestion) -> CostAnswer:
@@ -56,12 +58,34 @@ def answer_cost(context: Context, question: TrainingQuestion) -> CostAnswer:
     steps = training.step_times.take(known, [context.catalog[training.step_times.offers[row].name] for row in known])
     table = costed(work, steps, anchor_ms=latencies_ms.get(anchor))
     fits = fits_in_training(context, training, [plan.instance for plan in table])
-    energy = {plan.instance: training_energy(work.machines * plan.total_s, plan.offer, context.gpus) for plan in table}
-    return CostAnswer(training, table, fits, energy)
+    energy = [training_energy(work.machines * plan.total_s, plan.offer, context.gpus) for plan in table]
+    return CostAnswer(training, replace(table, energy=tuple(energy)), fits)
 
 
-@dataclass(frozen=True, slots=True)
-class AdviseAnswer:
+def _cost_prices(answer: CostAnswer) -> str:
+    return prices_version(plan.offer for plan in answer.table)
+
+
+#: `CostAnswer` as JSON.
+COSTS: Keys = {
+    "anchor": "training.prediction.anchor",
+    **keys("images validation_images batch_size epochs runs machines", "table.workload."),
+    "rows": (
+        "table",
+        {
+            **RENTED,
+            **keys("latency_ms step_usd cost_per_1000_steps_usd images_per_s epoch_s epoch_usd total_s total_usd"),
+            **{"speedup": "speedup", "energy_kwh_at_most": "energy.kwh", "co2e_kg_at_most": "energy.co2e_kg"},
+            **{"basis": "basis", "note": "row.note", "waiting": "waiting"},
+        },
+    ),
+    "warnings": "training.warnings",
+    "memory": "fits",
+    "prices_version": _cost_prices,
+}
+
+
+class AdviseAnswer(Struct, frozen=True):
     """Advice, the question and training it is for, and the requested comparison of two plans.
 
     Attributes
@@ -140,18 +164,26 @@ def advise_training(context: Context, question: AdviseQuestion, training: Predic
 _BATCH_SIZES = (16, 32, 48, 64, 96, 128, 160, 192, 224, 256)
 #: As many of the cheapest offers are tried at other sizes.
 _CANDIDATES = 20
+#: Times over the deadline at the size asked for that another size may save.
+_SLACK = 2.0
 #: Less than this is no reason for another batch size.
 _LEAST_GAIN = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class BestBatch:
-    """The offer and batch size that train for the least money, beside the cheapest at the size asked for."""
+class BestBatch(Struct, frozen=True):
+    """The offer and batch size that train for the least money, beside the cheapest at the size asked for.
+
+    Attributes
+    ----------
+    cheapest : with a deadline the answer.
+    answer : instance of the answer.
+    """
 
     batch_size: int
     plan: Plan
     cheapest: Plan
     asked_batch_size: int
+    answer: str
 
     @property
     def saves_percent(self) -> float:
@@ -162,23 +194,31 @@ class BestBatch:
     def sentence(self) -> str:
         """Word it: "Cheapest at batch 192: $31.20, 22% less than at 64 (fits 24 GiB)"."""
         plan, before = self.plan, self.cheapest
-        there = "" if plan.instance == before.instance else f" on {plan.phrase}"
+        there = "" if plan.instance == before.instance == self.answer else f" on {plan.phrase}"
+        beside = "" if plan.instance == before.instance else f" on {before.phrase}"
         return (
             f"Cheapest at batch {self.batch_size}: {format_usd(plan.total_usd)}{there}, {self.saves_percent:.0f}% less "
-            f"than at {self.asked_batch_size} (fits {plan.offer.gpu_memory_gib:g} GiB). As many epochs are assumed."
+            f"than at {self.asked_batch_size}{beside} (fits {plan.offer.gpu_memory_gib:g} GiB). As many epochs are "
+            "assumed."
         )
 
 
 def best_batch(context: Context, answer: AdviseAnswer) -> BestBatch | None:
-    """The cheapest of all batch sizes that surely fit, on offers that can be rented; None if it saves nothing."""
+    """The cheapest of all batch sizes that surely fit, on offers that can be rented; None if it saves nothing.
+
+    With a deadline, of those that are expected to be in time.
+    """
     training, advice, fits = answer.training, answer.advice, answer.fits
     if training.profile.meta.batch_size is None:
         return None
-    by_cost = sorted(advice.plans, key=lambda plan: plan.total_usd)
+    deadline_s = math.inf if advice.limits.deadline_s is None else advice.limits.deadline_s
+    # At another size a step takes another time for each image.
+    in_time = [plan for plan in advice.plans if plan.total_s <= _SLACK * deadline_s]
+    by_cost = sorted(in_time, key=lambda plan: plan.total_usd)
     rented = {plan.instance: plan.offer for plan in by_cost if plan.offer.status == AVAILABLE}
     rented = dict(list(rented.items())[:_CANDIDATES])
     tables = steps_along(context, training, "batch", _BATCH_SIZES, training.pixels, rented)
-    cheapest = advice.cheapest.plan
+    cheapest = advice.cheapest.plan if advice.limits.deadline_s is None else advice.answer
     best, best_size = cheapest, training.batch_size
     for size, steps in zip(_BATCH_SIZES, tables, strict=True):
         numbers, known = steps.numbers, steps.latencies_ms.keys() & rented.keys()
@@ -189,16 +229,15 @@ def best_batch(context: Context, answer: AdviseAnswer) -> BestBatch | None:
         steps = steps.take([numbers[name] for name in fitting], offers)
         steps = node_rows(context, answer.question, training, steps, offers, (size, training.pixels))
         table = costed(replace(advice.workload, batch_size=size), steps, advice.limits)
-        plan = table[int(table.total_usd.argmin())]
-        if plan.total_usd < best.total_usd:
-            best, best_size = plan, size
+        for plan in table:
+            if plan.total_s <= deadline_s and plan.total_usd < best.total_usd:
+                best, best_size = plan, size
     if best.total_usd >= (1 - _LEAST_GAIN) * cheapest.total_usd:
         return None
-    return BestBatch(best_size, best, cheapest, training.batch_size)
+    return BestBatch(best_size, best, cheapest, training.batch_size, advice.answer.instance)
 
 
-@dataclass(frozen=True, slots=True)
-class SpotPlan:
+class SpotPlan(Struct, frozen=True):
     """A plan on a spot machine with its expected interruptions, and the same machine on demand, if it is offered."""
 
     plan: Plan
@@ -272,3 +311,105 @@ def _compared(advice: Advice, chosen: Sequence[str]) -> Comparison:
         raise InputError(f"{{compare}} takes two of the plans, not {wrong}.", "compare")
     a, b = (by_name[name] for name in chosen)
     return compare(a, b)
+
+
+def _is_close(pick: Pick) -> bool:
+    return pick.close_rival is not None
+
+
+def _breakdown(plan: Plan) -> dict[str, float]:
+    costs = plan.breakdown
+    parts_usd = {f"{name}_usd": usd for name, usd in costs.parts_usd.items()}
+    return {**parts_usd, "total_usd": costs.total_usd, "total_s": costs.total_s}
+
+
+def _frontier(answer: AdviseAnswer) -> list[str]:
+    return [plan.label for plan in answer.advice.frontier]
+
+
+def _excluded(answer: AdviseAnswer) -> list[tuple[str, str]]:
+    return list(answer.advice.excluded.items())
+
+
+_PICK: Keys = {
+    "plan": "plan.label",
+    "certainty": "certainty",
+    "rival": "rival.label",
+    "too_close_to_call": _is_close,
+}
+_PLAN: Keys = {
+    **RENTED,
+    "plan": "label",
+    **keys("gpus batch_size"),
+    **keys("market region source", "offer."),
+    **keys("basis latency_ms total_s"),
+    **keys("low_s high_s", "interval."),
+    "total_usd": "total_usd",
+    **keys("low_usd high_usd", "interval."),
+    **keys("in_time in_budget"),
+    "latency_note": "row.note",
+    **keys("note waiting"),
+    "breakdown": _breakdown,
+}
+_COMPARISON: Keys = {
+    **{"a": "a.label", "b": "b.label"},
+    **keys("latency_ratio latency_ratio_low latency_ratio_high break_even_ratio break_even_usd_per_hour"),
+    **keys("break_even_low break_even_high faster cheaper dominates"),
+    "sentences": comparison_sentences,
+}
+_SPOT: Keys = {
+    **{"plan": "plan.label", "interruptions": "plan.lost.interruptions"},
+    **{"total_s": "total_s.0", "low_s": "total_s.1", "high_s": "total_s.2"},
+    **{"total_usd": "total_usd.0", "low_usd": "total_usd.1", "high_usd": "total_usd.2"},
+    **{"on_demand_s": "on_demand.total_s", "on_demand_usd": "on_demand.total_usd", "sentence": "sentence"},
+}
+
+
+def _prices(answer: AdviseAnswer) -> str:
+    return prices_version(plan.offer for plan in answer.advice.plans)
+
+
+#: `AdviseAnswer` as JSON; `within` is null without limits, `comparison` unless two plans were compared.
+ADVICE: Keys = {
+    "anchor": "training.prediction.anchor",
+    "workload": (
+        "advice.workload",
+        keys("images batch_size epochs validation_images runs machines images_per_s_per_vcpu"),
+    ),
+    **{"deadline_hours": "advice.limits.deadline_h", "budget_usd": "advice.limits.budget_usd"},
+    "answer": ("advice", {"plan": "answer.label", "sentences": answer_sentences}),
+    "plans": ("advice.plans", _PLAN),
+    "fastest": ("advice.fastest", _PICK),
+    "cheapest": ("advice.cheapest", _PICK),
+    "within": (
+        "advice.within",
+        {
+            "certainty": "limits.certainty",
+            **{name: f"{name}.label" for name in ("sure", "expected", "surest", "nearest")},
+            **keys("over_s over_usd"),
+        },
+    ),
+    "frontier": _frontier,
+    "upgrades": (
+        "advice.upgrades",
+        {
+            **keys("extra_usd saves_h hours_per_usd certainty"),
+            **{"cheaper": "cheaper.label", "faster": "faster.label"},
+        },
+    ),
+    "dominated": ("advice.dominated", {"plan": "plan.label", "by": "by.label", "certainty": "certainty"}),
+    "excluded": (_excluded, {"instance": "0", "reason": "1"}),
+    "comparison": ("comparison", _COMPARISON),
+    "spot": ("spot", _SPOT),
+    "best_batch": (
+        "best_batch",
+        {
+            **{"batch_size": "batch_size", "plan": "plan.label", "total_usd": "plan.total_usd"},
+            **keys("saves_percent sentence"),
+        },
+    ),
+    "launch": "launch",
+    "memory": "fits",
+    "warnings": "training.warnings",
+    "prices_version": _prices,
+}

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.answers.context import Context, filtered_context, filtered_rows
-from profet_core.answers.documents import ClosedJson, GpuRowJson, StepRowJson, ends, gpu_rows, json_of, rented, texts
+from profet_core.answers.documents import GPU_ROW, STEP_ROW, Keys, keys
 from profet_core.answers.predict import predicted_profile
+from profet_core.catalog.collection import prices_version
 from profet_core.catalog.gpus import AS_PROFILED, PLAIN
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import LEVEL
@@ -25,17 +28,16 @@ from profet_core.layers.logs import TrainingLog
 from profet_core.layers.measured import MeasuredTime, measured_times, step_ms
 from profet_core.layers.network import Counts, Network
 from profet_core.layers.networks import counts_of, network_name
+from profet_core.offers import OfferStep
 from profet_core.prediction.checks import read_as
 from profet_core.prediction.table import Prediction
 from profet_core.questions import EstimateQuestion, ProfileQuestion
 from profet_core.training.cost import Workload
-from profet_core.training.memory import FitAnswer
 from profet_core.training.plans import TOTALS, Plan, costed
 from profet_profiles import Profile
 
 
-@dataclass(frozen=True, slots=True)
-class EstimateAnswer:
+class EstimateAnswer(Struct, frozen=True):
     """The estimate, its costs if image counts are given, and its difference from the profile's prediction if any."""
 
     estimate: NetworkEstimate
@@ -136,91 +138,63 @@ def other_sizes(profile: Profile, batch_size: int, pixels: int) -> tuple[Note, .
     )
 
 
-class CountsJson(ClosedJson, frozen=True):
-    """A network's counts per image."""
+class EstimatedRow(NamedTuple):
+    """The estimated step on an instance; costs are None without images."""
 
-    pixels: int
-    classes: int
-    parameters: float
-    flops: float
-    convolution_flops: float
-    depthwise_flops: float
-    dense_flops: float
-    activation_elements: float
-    layers: int
-
-
-class EstimateRowJson(StepRowJson, frozen=True):
-    """The estimated step on an instance; costs are null without images."""
-
-    by_method: Mapping[str, float]
+    step: OfferStep
     regime: str
-    cost_per_1000_steps_usd: float | None
-    epoch_s: float | None
-    epoch_usd: float | None
-    total_s: float | None
-    total_usd: float | None
+    cost: Plan | None
 
 
-class DisagreementJson(ClosedJson, frozen=True):
-    """The estimate beside the prediction from a profile."""
-
-    instance: str
-    estimated_ms: float
-    profiled_ms: float
-    ratio: float
-    overlap: bool | None
+def _rows(answer: EstimateAnswer) -> list[EstimatedRow]:
+    found, costs = answer.estimate, answer.costs or {}
+    return [EstimatedRow(row, found.regimes[row.instance], costs.get(row.instance)) for row in found.rows]
 
 
-class ComparedProfileJson(ClosedJson, frozen=True):
-    """What a profile of the network predicts instead."""
-
-    anchor: str
-    disagreements: list[DisagreementJson]
+def _compared(answer: EstimateAnswer) -> EstimateAnswer | None:
+    return None if answer.profiled is None else answer
 
 
-class EstimateJson(ClosedJson, frozen=True):
-    """Answer of `estimate`."""
-
-    network: str
-    batch_size: int
-    method: str
-    counts: CountsJson
-    interval_level: float
-    estimates: list[EstimateRowJson]
-    gpus: list[GpuRowJson]
-    memory: Mapping[str, FitAnswer]
-    profile: ComparedProfileJson | None
-    warnings: list[str]
+def _prices(answer: EstimateAnswer) -> str:
+    return prices_version(answer.estimate.rows.offers)
 
 
-def estimate_document(answer: EstimateAnswer) -> EstimateJson:
-    """Write an estimate."""
-    found, rows, counts = answer.estimate, [], answer.estimate.network
-    for row in found.rows:
-        cost = (answer.costs or {}).get(row.instance)
-        totals = {name: cost and getattr(cost, name) for name in TOTALS}
-        more = {"by_method": row.members, "regime": found.regimes[row.instance]}
-        rows.append(json_of(EstimateRowJson, row, rented(row.offer) | ends(row) | totals | more))
-    flops, profiled = counts.flops, answer.profiled
-    counted = {
-        "flops": flops.all,
-        "convolution_flops": flops.convolution,
-        "depthwise_flops": flops.depthwise,
-        "dense_flops": flops.dense,
-        "activation_elements": counts.elements.all,
-        "layers": counts.layers.all,
-    }
-    disagreements = [json_of(DisagreementJson, one) for one in answer.disagreements]
-    return EstimateJson(
-        network=found.name,
-        batch_size=found.batch_size,
-        method=found.method,
-        counts=json_of(CountsJson, counts, counted),
-        interval_level=LEVEL,
-        estimates=rows,
-        gpus=gpu_rows(found.gpus),
-        memory=found.fits,
-        profile=None if profiled is None else ComparedProfileJson(profiled.anchor, disagreements),
-        warnings=texts(answer.warnings),
-    )
+def _level(_: EstimateAnswer) -> float:
+    return LEVEL
+
+
+#: `EstimateAnswer` as JSON.
+ESTIMATE: Keys = {
+    "network": "estimate.name",
+    **keys("batch_size method", "estimate."),
+    "counts": (
+        "estimate.network",
+        {
+            **keys("pixels classes parameters"),
+            "flops": "flops.all",
+            **{f"{name}_flops": f"flops.{name}" for name in ("convolution", "depthwise", "dense")},
+            **{"activation_elements": "elements.all", "layers": "layers.all"},
+        },
+    ),
+    "interval_level": _level,
+    "estimates": (
+        _rows,
+        {
+            **{key: f"step.{path}" for key, path in STEP_ROW.items()},
+            **{"by_method": "step.members", "regime": "regime"},
+            "cost_per_1000_steps_usd": "step.cost_per_1000_steps_usd",
+            **keys(" ".join(TOTALS), "cost."),
+        },
+    ),
+    "gpus": ("estimate.gpus", GPU_ROW),
+    "memory": "estimate.fits",
+    "profile": (
+        _compared,
+        {
+            "anchor": "profiled.anchor",
+            "disagreements": ("disagreements", keys("instance estimated_ms profiled_ms ratio overlap")),
+        },
+    ),
+    "warnings": "warnings",
+    "prices_version": _prices,
+}

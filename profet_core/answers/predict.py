@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Unpack
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from profet_core.answers.by_layers import NetworkPrediction, NetworkProfile, network_prediction
 from profet_core.answers.context import Context, Targets, filtered_context, filtered_rows, question_anchor
+from profet_core.answers.documents import GPU_ROW, STEP_ROW, UNKNOWN_OPERATIONS, Keys, keys
 from profet_core.catalog import Catalog
+from profet_core.catalog.collection import prices_version
 from profet_core.catalog.custom_gpus import CustomGpu, SpeedPoint, with_offers_of
 from profet_core.catalog.gpus import FP32, HALF, TF32, canonical, requested_precision
 from profet_core.catalog.instance import machine_with
@@ -80,7 +82,7 @@ def predicted_profile(
     anchor, stated = question_anchor(context, question), question.profiled_precision
     recorded = profile.meta.precision
     if stated is not None and recorded is None:
-        profile = replace(profile, meta=replace(profile.meta, precision=stated))
+        profile = profile.with_meta(precision=stated)
     elif stated is not None and recorded is not None and canonical(recorded) != requested_precision(stated):
         raise InputError(
             f"The profile says its precision is {recorded}, not {stated}: remove {{profiled_precision}}.",
@@ -115,11 +117,10 @@ def _sized(profile: Profile, batch_size: int | None, pixels: int | None, which: 
                 f"The profile says it was recorded at {what} {recorded}, not {given}: remove {{{name}}}.", name
             )
         found[field] = recorded if given is None else whole_number(f"The {what}", given)
-    return replace(profile, meta=replace(profile.meta, **found))
+    return profile.with_meta(**found)
 
 
-@dataclass(frozen=True, slots=True)
-class PredictedTraining:
+class PredictedTraining(Struct, frozen=True):
     """Step latencies of a training, at its batch and pixel size.
 
     Attributes
@@ -296,8 +297,7 @@ def _second_prediction(context: Context, question: TrainingQuestion, second: Pro
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class PredictAnswer:
+class PredictAnswer(Struct, frozen=True):
     """The prediction, and memory fit per instance, and per GPU of `gpus`: targets that no offer has."""
 
     prediction: Prediction
@@ -341,8 +341,25 @@ def answer_predict(context: Context, question: PredictQuestion) -> PredictAnswer
     return PredictAnswer(prediction, fits, gpus)
 
 
-@dataclass(frozen=True, slots=True)
-class EachPrediction:
+def _prices(answer: PredictAnswer) -> str:
+    return prices_version(answer.prediction.predictions.offers)
+
+
+#: `PredictAnswer` as JSON; an interval is null for a method without one.
+PREDICTION: Keys = {
+    **keys("anchor anchor_latency_ms method steps steps_basis", "prediction."),
+    "predictions": ("prediction.predictions", {**STEP_ROW, **keys("cost_per_1000_steps_usd members")}),
+    "interval_level": "prediction.interval_level",
+    "unknown_operations": ("prediction.unknown_operations", UNKNOWN_OPERATIONS),
+    **keys("similarity warnings", "prediction."),
+    "gpus": ("gpus", GPU_ROW),
+    "ignored": "profile.ignored",
+    "memory": "fits",
+    "prices_version": _prices,
+}
+
+
+class EachPrediction(Struct, frozen=True):
     """Prediction for one profile with the steps used for it; None if its anchor is unknown, or it is refused.
 
     `refusal` says why it can't be predicted, `doubt` why its latency was ignored, one line each; else empty.
@@ -386,8 +403,7 @@ def _each(context: Context, one: ProfileQuestion) -> EachPrediction:
     return EachPrediction(profile, found, doubt=doubt)
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(Struct, frozen=True):
     """One operation.
 
     Attributes
@@ -449,8 +465,7 @@ def placements(models: Models, profile: Profile) -> tuple[Placement, ...]:
     return tuple(sorted(found, key=lambda row: (-row.time_us, row.operation)))
 
 
-@dataclass(frozen=True, slots=True)
-class InsideAnswer:
+class InsideAnswer(Struct, frozen=True):
     """Contents of a profile.
 
     Attributes

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date
 from html import escape
 from importlib import resources
 from string import Template
 
+from msgspec import Struct
+
 from profet_core.answers.by_layers import NetworkPrediction
+from profet_core.catalog.collection import prices_version
 from profet_core.catalog.instance import date_words, gpu_words
 from profet_core.catalog.launch import Launch, launch_of
 from profet_core.latency import LEVEL, Basis
@@ -40,8 +42,7 @@ _NUMBER = ' class="number"'
 _DIGEST_LETTERS = 12
 
 
-@dataclass(frozen=True, slots=True)
-class ReportSource:
+class ReportSource(Struct, frozen=True):
     """What the advice was made from.
 
     Attributes
@@ -84,7 +85,10 @@ def report_html(advice: Advice, source: ReportSource) -> str:
         plans="\n".join(_plan_row(plan, unit, chosen=plan == advice.answer) for plan in shown),
         rent=_rent(launch_of(advice.answer.offer)),
         notes=_notes(advice, source),
-        versions=escape(f"PROFET {VERSION}, models {source.models_digest[:_DIGEST_LETTERS]}, {source.made}."),
+        versions=escape(
+            f"PROFET {VERSION}, models {source.models_digest[:_DIGEST_LETTERS]}, "
+            f"prices {prices_version(plan.offer for plan in advice.plans)}; {source.made}."
+        ),
     )
 
 

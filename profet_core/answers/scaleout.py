@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from msgspec import structs
+from msgspec import Struct, field, structs
+from msgspec.structs import replace
 
 from profet_core.answers.context import (
     Context,
@@ -18,18 +18,18 @@ from profet_core.answers.context import (
     market_offers,
     scaleout_model,
 )
-from profet_core.answers.documents import ClosedJson, ends, json_of, rented, texts
+from profet_core.answers.documents import GPU_ROW, Keys, keys
 from profet_core.answers.predict import PredictedTraining, fits_in_training, predicted_training
-from profet_core.catalog.collection import NoOffersError
+from profet_core.catalog.collection import NoOffersError, prices_version
 from profet_core.catalog.instance import RETIRED, Instance, frame_of, machine_with
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.errors import InputError, Note
-from profet_core.latency import LEVEL, Basis
+from profet_core.latency import LEVEL
 from profet_core.offers import OfferStep, OfferTable, cost_usd, joined
 from profet_core.prediction.sizes import BATCH_SIZES
 from profet_core.questions import ScaleoutQuestion, TrainingQuestion
 from profet_core.training.cost import Workload
-from profet_core.training.memory import FitAnswer, Verdict, does_not_fit
+from profet_core.training.memory import FitAnswer, does_not_fit
 from profet_core.training.plans import Limits, costed, plan_confidence
 from profet_core.training.scaling_model import ScaleoutModel, Strategy
 from profet_core.training.several_gpus import (
@@ -48,8 +48,7 @@ from profet_profiles.record import ProfileMeta
 from profet_profiles.units import MS_PER_S, format_time, format_usd, positive_number, whole_number
 
 
-@dataclass(frozen=True, slots=True)
-class OneGpu:
+class OneGpu(Struct, frozen=True):
     """Source of one GPU's step.
 
     Attributes
@@ -180,8 +179,7 @@ def epoch_limits(question: ScaleoutQuestion) -> Limits:
     return Limits(deadline_h and deadline_h / question.epochs, budget_usd and budget_usd / question.epochs)
 
 
-@dataclass(frozen=True, slots=True)
-class HowMany:
+class HowMany(Struct, frozen=True):
     """How many GPUs, of which offer.
 
     Attributes
@@ -272,8 +270,7 @@ def _words(plan: WholeNodePlan) -> str:
     return f"{'1 × ' * (plan.step.gpus == 1)}{plan.plan.phrase}{nodes}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScaledTraining:
+class ScaledTraining(Struct, frozen=True, kw_only=True):
     """A training on several GPUs: how many, scaling curve and plans.
 
     Attributes
@@ -342,8 +339,7 @@ def scaleout_plans(
     return ScaleoutPlans(context, question, training or profiled_training(question), model)
 
 
-@dataclass(frozen=True)
-class ScaleoutPlans:
+class ScaleoutPlans(Struct, frozen=True, dict=True):
     """Plans of every offer, with the scaling curve on any of them."""
 
     context: Context
@@ -640,145 +636,57 @@ def stops_paying(times: Sequence[float], costs: Sequence[float]) -> int | None:
     return None
 
 
-class OneGpuJson(ClosedJson, frozen=True):
-    """The step on one GPU."""
-
-    latency_ms: float | None
-    low_ms: float | None
-    high_ms: float | None
-    basis: Basis
-    note: str
+def _prices(answer: ScaledTraining) -> str:
+    return prices_version(plan.offer for plan in answer.plans)
 
 
-class OnGpusJson(ClosedJson, frozen=True):
-    """The step on a number of GPUs; memory of one of them, null where it is unknown or the step was measured."""
-
-    gpus: int
-    nodes: int
-    strategy: Strategy
-    batch_per_gpu: int
-    batch_size: int
-    latency_ms: float
-    low_ms: float | None
-    high_ms: float | None
-    images_per_s: float
-    efficiency: float
-    speed_up: float
-    speed_up_low: float | None
-    speed_up_high: float | None
-    one_gpu_ms: float
-    fits_in_memory: Verdict | None
-    largest_batch: int | None
-    epoch_s: float
-    epoch_usd: float | None
+def _level(_: ScaledTraining) -> float:
+    return LEVEL
 
 
-class CurveRowJson(OnGpusJson, frozen=True):
-    """The step on a number of GPUs of one machine type; `over_one`: its speed over one GPU with the whole batch."""
-
-    over_one: float | None
-    by_strategy_ms: Mapping[str, float]
+def _network(answer: ScaledTraining) -> str | None:
+    return answer.network.name or None
 
 
-class NodesJson(OnGpusJson, frozen=True):
-    """The step on all GPUs of an offer's machines."""
-
-    instance: str
-    provider: str
-    gpu: str
-    gpu_count: int
-    region: str
-    market: str
-    usd_per_hour: float
-    usd_per_gpu_hour: float
-    as_of: str
-    price_note: str
-    status: str
-
-
-class HowManyJson(ClosedJson, frozen=True):
-    """How many GPUs, of which offer."""
-
-    sentence: str
-    instance: str
-    nodes: int
-    epoch_s: float
-    epoch_usd: float
-    gpus: int
-    batch_per_gpu: int
-    batch_size: int
-    epochs: int
-    total_s: float
-    total_usd: float
-    within: bool
-    batch_sentences: list[str]
-
-
-class ScaleoutJson(ClosedJson, frozen=True):
-    """Answer of `scaleout`."""
-
-    how_many: HowManyJson | None
-    network: str | None
-    parameters: float
-    gradients: str
-    strategy: str
-    global_batch: int | None
-    images: int
-    validation_images: int
-    instance: str | None
-    gpu: str
-    one_gpu: OneGpuJson
-    interconnect: Interconnect
-    curve: list[CurveRowJson]
-    last_paying: int | None
-    offers: list[NodesJson]
-    interval_level: float
-    warnings: list[str]
-
-
-def scaleout_document(answer: ScaledTraining) -> ScaleoutJson:
-    """Write a training on several GPUs."""
-    offer, one, curve, plans = answer.offer, answer.one_gpu, [], []
-    for row in answer.curve:
-        by_strategy = {strategy.value: ms for strategy, ms in row.other_ms.items()}
-        more = {"over_one": row.over_one, "by_strategy_ms": by_strategy}
-        curve.append(json_of(CurveRowJson, row.step, _on_gpus(row) | more))
-    for plan in answer.plans:
-        place = {"region": plan.offer.region, "market": plan.offer.market, "usd_per_hour": plan.usd_per_hour}
-        plans.append(json_of(NodesJson, plan.step, rented(plan.offer) | _on_gpus(plan) | place))
-    others = {
-        "how_many": None if answer.how_many is None else _how_many(answer.how_many),
-        "network": answer.network.name or None,
-        "parameters": answer.network.count,
-        "instance": offer and offer.name,
-        "gpu": answer.gpu,
-        "one_gpu": json_of(OneGpuJson, one, ends(one)),
-        "interconnect": answer.interconnect,
-        "curve": curve,
-        "last_paying": answer.last_paying,
-        "offers": plans,
-        "interval_level": LEVEL,
-        "warnings": texts(answer.warnings),
-    }
-    return json_of(ScaleoutJson, answer.question, others)
-
-
-def _how_many(found: HowMany) -> HowManyJson:
-    plan = {name: getattr(found.plan, name) for name in ("nodes", "epoch_s", "epoch_usd")}
-    step = {name: getattr(found.plan.step, name) for name in ("gpus", "batch_per_gpu", "batch_size")}
-    more = {"instance": found.plan.offer.name, "batch_sentences": list(found.batch_sentences)}
-    return json_of(HowManyJson, found, plan | step | more)
-
-
-def _on_gpus(row: CurveRow | WholeNodePlan) -> dict[str, object]:
-    step, fit = row.step, row.fit
-    low, high = step.speed_up_range or (None, None)
-    return {
-        **ends(step),
-        "epoch_s": row.epoch_s,
-        "epoch_usd": row.epoch_usd,
-        "speed_up_low": low,
-        "speed_up_high": high,
-        "fits_in_memory": fit and fit.verdict,
-        "largest_batch": fit and fit.largest_batch,
-    }
+_ON_GPUS: Keys = {
+    **keys("gpus nodes strategy batch_per_gpu batch_size latency_ms", "step."),
+    **keys("low_ms high_ms", "step.interval."),
+    **keys("images_per_s efficiency speed_up", "step."),
+    **{"speed_up_low": "step.speed_up_range.0", "speed_up_high": "step.speed_up_range.1"},
+    "one_gpu_ms": "step.one_gpu_ms",
+    # Of one GPU; null where it is unknown or the step was measured.
+    **{"fits_in_memory": "fit.verdict", "largest_batch": "fit.largest_batch"},
+    **keys("epoch_s epoch_usd"),
+}
+#: `ScaledTraining` as JSON.
+SCALEOUT: Keys = {
+    "how_many": (
+        "how_many",
+        {
+            **{"sentence": "sentence", "instance": "plan.offer.name"},
+            **keys("nodes epoch_s epoch_usd", "plan."),
+            **keys("gpus batch_per_gpu batch_size", "plan.step."),
+            **keys("epochs total_s total_usd within batch_sentences"),
+        },
+    ),
+    **{"network": _network, "parameters": "network.count"},
+    **keys("gradients strategy global_batch images validation_images", "question."),
+    **{"instance": "offer.name", "gpu": "gpu"},
+    "one_gpu": ("one_gpu", {key: path for key, path in GPU_ROW.items() if key != "gpu"}),
+    "interconnect": "interconnect",
+    "curve": ("curve", {**_ON_GPUS, **{"over_one": "over_one", "by_strategy_ms": "other_ms"}}),
+    "last_paying": "last_paying",
+    "offers": (
+        "plans",
+        {
+            **_ON_GPUS,
+            "instance": "offer.name",
+            **keys("provider gpu gpu_count region market", "offer."),
+            "usd_per_hour": "usd_per_hour",
+            **keys("usd_per_gpu_hour as_of price_note status", "offer."),
+        },
+    ),
+    "interval_level": _level,
+    "warnings": "warnings",
+    "prices_version": _prices,
+}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from typing import Any
 from weakref import ref
+
+from msgspec import Struct
+from msgspec.structs import force_setattr, replace
 
 from profet_core.catalog.gpus import Gpus, gpu_model, load_gpus
 from profet_core.catalog.instance import (
@@ -33,6 +36,26 @@ _MARKET_ORDER = (CUSTOM_PRICE, ON_DEMAND, MARKETPLACE)
 ANY_MARKET = "any"
 MARKET_CHOICES = (ON_DEMAND, SPOT, RESERVED, MARKETPLACE, ANY_MARKET)
 _GUESSED = "guessed:"
+
+
+#: Source of a price from a list that was fetched, and the list's version.
+_FETCHED = re.compile(r"(gpuhunt|SkyPilot) \w+(?: (\S+))?")
+
+
+def fetched_versions(offers: Iterable[Instance]) -> tuple[str, ...]:
+    """Versions of the price lists that `profet instances refresh` fetched, such as "gpuhunt 20260818-42".
+
+    A list without a version has its day.
+    """
+    rows = [(found, offer) for offer in offers if offer.custom and (found := _FETCHED.fullmatch(offer.source))]
+    return tuple(sorted({f"{found[1]} {found[2] or offer.as_of}" for found, offer in rows}))
+
+
+def prices_version(offers: Iterable[Instance]) -> str:
+    """What the prices of some offers are from: the newest day of the shipped ones, then the lists that were fetched."""
+    offers = list(offers)
+    shipped = max((offer.as_of for offer in offers if not offer.custom), default="")
+    return ", ".join(filter(None, (shipped, *fetched_versions(offers))))
 
 
 def is_custom(offer: Instance) -> bool:
@@ -227,8 +250,7 @@ _MAX_CLOSE, _MAX_SHOWN = 3, 25
 _Condition = Callable[[Instance], bool]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfferFilter:
+class OfferFilter(Struct, frozen=True, kw_only=True):
     """Filter of offers; fields that are None or empty don't filter.
 
     Attributes
@@ -251,7 +273,7 @@ class OfferFilter:
     confidence: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "provider", tuple(name.strip().lower() for name in self.provider))
+        force_setattr(self, "provider", tuple(name.strip().lower() for name in self.provider))
         for count in self.gpu_count:
             whole_number("The number of GPUs", count)
         if self.min_memory_gib is not None:
@@ -274,7 +296,7 @@ class OfferFilter:
     @property
     def given(self) -> frozenset[str]:
         """Names of the fields that filter."""
-        return frozenset(field.name for field in fields(self) if getattr(self, field.name) not in (None, ()))
+        return frozenset(name for name in self.__struct_fields__ if getattr(self, name) not in (None, ()))
 
     @property
     def selects_offers(self) -> bool:

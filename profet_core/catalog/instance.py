@@ -5,10 +5,11 @@ from __future__ import annotations
 import calendar
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from importlib import import_module
 from typing import Any
+
+from msgspec import Struct
 
 from profet_core.catalog.gpus import gpu_model
 from profet_core.catalog.tables import Row, cells_of, check_numbers
@@ -55,8 +56,7 @@ CUSTOM_PROVIDER = "own"
 _PROVIDER = re.compile(r"[a-z0-9][a-z0-9.-]{0,30}")
 
 
-@dataclass(frozen=True, slots=True)
-class Instance:
+class Instance(Struct, frozen=True):
     """An instance at one of its prices.
 
     A multi-GPU node is one row, and its price is never divided.
@@ -117,6 +117,11 @@ class Instance:
     def usd_per_gpu_hour(self) -> float:
         """Price per GPU; show it with the instance price, because single GPUs of it can't be rented."""
         return self.usd_per_hour / self.gpu_count
+
+    @property
+    def price_note(self) -> str:
+        """That the price is more than a year old; else empty."""
+        return old_price_note(self)
 
     @property
     def offer_key(self) -> tuple[str, str, str, str]:
@@ -193,20 +198,26 @@ def machine_with(gpu: str, memory_gib: float, name: str) -> Instance:
 _CLOUDS = {
     "aws": "AWS",
     "azure": "Azure",
+    "coreweave": "CoreWeave",
     "crusoe": "Crusoe",
     "denvr": "Denvr",
+    "digitalocean": "DigitalOcean",
     "gcp": "GCP",
+    "hotaisle": "Hot Aisle",
     "hyperstack": "Hyperstack",
     "jarvislabs": "Jarvislabs",
     "lambda": "Lambda",
     "massedcompute": "Massed Compute",
     "nebius": "Nebius",
     "oci": "Oracle",
+    "ovh": "OVHcloud",
     "paperspace": "Paperspace (DigitalOcean)",
     "runpod": "RunPod",
     "scaleway": "Scaleway",
+    "seeweb": "Seeweb",
     "vast": "Vast",
     "verda": "Verda",
+    "vultr": "Vultr",
     "yotta": "Yotta",
 }
 #: Form factors as NVIDIA writes them, and GPUs whose memory is part of their name.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache, cached_property, lru_cache
 from statistics import geometric_mean, median
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.catalog import Catalog, Instance, load_gpus
 from profet_core.catalog.gpus import (
@@ -46,7 +47,7 @@ from profet_core.layers.networks import (
 from profet_core.layers.rates import SMALL_BATCH, Case, RateModel, case_key, case_of, mode_of, rate_model_of
 from profet_core.offers import OfferTable, bounds
 from profet_core.prediction.models import Models
-from profet_core.prediction.table import Prediction, StepTable, Target, offer_table
+from profet_core.prediction.table import Prediction, StepTable, StepTarget, offer_table
 from profet_core.prediction.targets import in_order, offer_targets
 from profet_core.training.cost import JPEG_IMAGES_PER_S_PER_VCPU
 from profet_core.training.memory import GIB_PER_VALUE, MAX_BATCH, FitAnswer, MemoryModel, MemoryNeed, verdict_of
@@ -90,8 +91,7 @@ def counted_fit(model: MemoryModel, need: MemoryNeed, batch_size: int, memory_gi
     return FitAnswer(verdict_of(model, chance), chance, largest if largest >= 1 else None, why)
 
 
-@dataclass(frozen=True, slots=True)
-class Disagreement:
+class Disagreement(Struct, frozen=True):
     """Latency of one instance, from the network's layers and from its profile."""
 
     instance: str
@@ -140,8 +140,7 @@ def disagreement_words(found: Sequence[Disagreement]) -> str:
     )
 
 
-@dataclass(frozen=True)
-class NetworkEstimate:
+class NetworkEstimate(Struct, frozen=True, dict=True):
     """Step latencies of one network on every offer, inferred from its layers.
 
     Attributes
@@ -254,8 +253,7 @@ def check_vision(network: Counts) -> None:
         raise InputError(not_a_cnn("This network is not for images", why, "Give one", "CNNs and vision transformers"))
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkStep:
+class NetworkStep(Struct, frozen=True):
     """The step to estimate.
 
     Attributes
@@ -283,8 +281,7 @@ class NetworkStep:
 GpuOnHost = tuple[Gpu, Host]
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredStep:
+class MeasuredStep(Struct, frozen=True):
     """A step of the network that the user measured, in the question's precision.
 
     Attributes
@@ -405,8 +402,7 @@ def without_units_log_sd(models: Models, gpu: Gpu, precision: str) -> float:
     return models.transfer.rates.no_tensor_cores_log_sd if is_unsure else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Usual:
+class _Usual(Struct, frozen=True):
     """What a step usually takes, milliseconds, and within which interval."""
 
     latency_ms: float
@@ -565,7 +561,7 @@ class _OnGpus(NamedTuple):
 
     def table(self) -> StepTable:
         """The latency on each target."""
-        steps, targets = self.steps, tuple(Target(gpu, host) for gpu, host in self.rows)
+        steps, targets = self.steps, tuple(StepTarget(gpu, host) for gpu, host in self.rows)
         return replace(
             StepTable.unknown(targets, ()),
             latency_ms=steps.latency_ms,
@@ -652,6 +648,9 @@ def _bounded(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost]) 
 
 def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost]) -> _OnGpus:
     """The step on each target by its rates, corrected by what was measured of this network."""
+    # Steps of a GPU hold for the one with more memory.
+    wanted, twins = targets, {gpu: load_gpus().twin(gpu) for gpu in dict(targets)}
+    targets = [(twins[gpu], host) for gpu, host in wanted]
     network, batch_size = step.network, step.batch_size
     measured = None if step.as_measured is False else measured_network(network)
     is_measured = measured is not None if step.as_measured is None else step.as_measured
@@ -707,7 +706,7 @@ def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost])
     )
     return _OnGpus(
         steps=steps,
-        rows={target: row for row, target in enumerate(targets)},
+        rows={target: row for row, target in enumerate(wanted)},
         has_cells=[bool(name) for name in instances],
         regimes=[seen if name else unseen for name in instances],
     )

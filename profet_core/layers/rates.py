@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
-from profet_core.catalog.gpus import CHANNELS_LAST, FP32, TF32, TUNED, Gpu
+from profet_core.catalog.gpus import CHANNELS_LAST, FP32, TF32, TUNED, Gpu, load_gpus
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
 from profet_core.latency import FloatArray
 from profet_core.layers.network import Counts
@@ -206,10 +207,11 @@ def case_of(counts: Counts) -> Case:
 SMALL_BATCH = 16
 #: Costs that are kept.
 _MAX_MADE = 5_000
+#: Uncertainty of a GPU's speed of whose chip alone steps are known.
+_SIBLING_LOG_SD = 0.12
 
 
-@dataclass(frozen=True)
-class GpuEffects:
+class GpuEffects(Struct, frozen=True):
     """What measured steps of a GPU, or of an instance, say of it, beyond its peaks.
 
     Attributes
@@ -248,8 +250,7 @@ class Powers(NamedTuple):
     clock: float
 
 
-@dataclass(frozen=True)
-class Framework:
+class Framework(Struct, frozen=True):
     """How a framework differs from the average one.
 
     log_costs : by kind, (kinds,).
@@ -274,8 +275,7 @@ _MIN_SHARES = {False: 0.3, True: 0.08}
 Variances = tuple[float, float, float, float]
 
 
-@dataclass(frozen=True)
-class KnownSteps:
+class MeasuredRatios(Struct, frozen=True):
     """Measured steps of networks by name: the logarithm of their latency over the rates' one.
 
     What is known of a network corrects its estimates: steps on the same GPU at near sizes most.
@@ -299,7 +299,7 @@ class KnownSteps:
     log_ratios: FloatArray
     variances: Variances
     measured_variances: Variances
-    inverses: dict[str, FloatArray] = field(default_factory=dict, repr=False)
+    inverses: dict[str, FloatArray] = field(default_factory=dict)
 
     def alike(
         self, rows: slice, log_sizes: FloatArray, modes: np.ndarray, places: np.ndarray
@@ -333,8 +333,7 @@ class KnownSteps:
         return log_ratios, np.maximum(shares, _MIN_SHARES[name.startswith(PROFET)])
 
 
-@dataclass(frozen=True)
-class RateModel:
+class RateModel(Struct, frozen=True):
     """The rates, with what is needed to make those of any GPU.
 
     Attributes
@@ -372,11 +371,11 @@ class RateModel:
     transformer_log_costs: FloatArray
     transformer_gpus: frozenset[str]
     log_sds: Mapping[str, float]
-    known: KnownSteps
+    known: MeasuredRatios
     fitted_on: Mapping[str, str]
     launch_log_sd: float
     checksum: str = ""
-    made: dict[tuple[Gpu, Mode, bool, str], FloatArray] = field(default_factory=dict, repr=False, compare=False)
+    made: dict[tuple[Gpu, Mode, bool, str], FloatArray] = field(default_factory=dict)
 
     def _costs_ms(self, gpu: Gpu, mode: Mode, is_measured: bool, instance: str) -> FloatArray:
         """`costs_ms`, kept: of one GPU they are the same for every network."""
@@ -531,7 +530,7 @@ def rate_model(content: JsonObject) -> RateModel:
     return RateModel(
         log_costs=np.stack([_kinds(row) for row in content["log_costs"].values()]),
         powers=Powers(**{str(name): finite_number(value) for name, value in content["powers"].items()}),
-        gpus=MappingProxyType({str(name): _effects(row) for name, row in content["gpus"].items()}),
+        gpus=_with_unlisted({str(name): _effects(row) for name, row in content["gpus"].items()}),
         generations=MappingProxyType(
             {row["compute_capability"]: _kinds(row["log_costs"]) for row in content["generations"]}
         ),
@@ -553,6 +552,17 @@ def rate_model(content: JsonObject) -> RateModel:
     )
 
 
+def _with_unlisted(effects: dict[str, GpuEffects]) -> Mapping[str, GpuEffects]:
+    """Effects with those of the catalog's GPUs that the fit didn't know: of the nearest card of their chip."""
+    gpus = load_gpus()
+    for gpu in [one for one in gpus.values() if one.name not in effects]:
+        sibling = gpus.on_chip(gpu, effects)
+        if sibling is not None:
+            known = effects[sibling.name]
+            effects[gpu.name] = replace(known, log_sd=max(known.log_sd, _SIBLING_LOG_SD), rows=0)
+    return MappingProxyType(effects)
+
+
 def _kinds(row: object) -> FloatArray:
     if not isinstance(row, list) or len(row) != len(KINDS):
         raise ValueError("other kinds")
@@ -568,7 +578,7 @@ def _framework(row: JsonObject) -> Framework:
     return Framework(_kinds(row["log_costs"]), finite_number(row["log_launch"]), finite_number(row["log_start_ms"]))
 
 
-def known_steps_in(content: JsonObject) -> KnownSteps:
+def known_steps_in(content: JsonObject) -> MeasuredRatios:
     """The measured steps of a file's content."""
     networks, steps = content["networks"], np.array(content["steps"], float).reshape(-1, 6)
     if not np.isfinite(steps).all():
@@ -580,7 +590,7 @@ def known_steps_in(content: JsonObject) -> KnownSteps:
         everywhere, near, there, row = map(finite_number, content["variances"][name])
         return everywhere, near, there, row
 
-    return KnownSteps(
+    return MeasuredRatios(
         names=MappingProxyType({str(name): (int(starts[i]), int(starts[i + 1])) for i, name in enumerate(networks)}),
         places=np.array(places, str),
         modes=steps[:, 2].astype(int),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.catalog import Instance
 from profet_core.catalog.gpus import AS_PROFILED, Gpu
@@ -22,7 +23,7 @@ from profet_profiles.record import Profile, StepsBasis
 T = TypeVar("T")
 
 
-class Target(NamedTuple):
+class StepTarget(NamedTuple):
     """What a step runs on: any machine with this GPU and host, or one `instance` whose own steps are known.
 
     Such instances are the anchor and the profiled ones; "" stands for all others.
@@ -33,8 +34,7 @@ class Target(NamedTuple):
     instance: str = ""
 
 
-@dataclass(frozen=True, eq=False)
-class StepTable:
+class StepTable(Struct, frozen=True, eq=False):
     """Steps on targets.
 
     Arrays have shape (targets,) for one profile and size, else (targets, profiles) or (targets, sizes). NaN stands for
@@ -55,7 +55,7 @@ class StepTable:
     members : ensemble member -> its latencies.
     """
 
-    targets: tuple[Target, ...]
+    targets: tuple[StepTarget, ...]
     latency_ms: FloatArray
     log_sd: FloatArray
     basis: tuple[Basis, ...]
@@ -69,7 +69,7 @@ class StepTable:
     members: Mapping[str, FloatArray]
 
     @classmethod
-    def unknown(cls, targets: tuple[Target, ...], sources: tuple[str, ...], *columns: int) -> StepTable:
+    def unknown(cls, targets: tuple[StepTarget, ...], sources: tuple[str, ...], *columns: int) -> StepTable:
         """A table without latencies; `columns`: number of profiles or sizes."""
         rows, shape = len(targets), (len(targets), *columns)
         nothing = np.full(shape, np.nan)
@@ -220,8 +220,7 @@ _PHRASES = dict(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Similarity:
+class Similarity(Struct, frozen=True):
     """Similarity of a profile to the training data.
 
     Attributes
@@ -271,8 +270,7 @@ class SizedSteps(Protocol):
         """What makes a table of another size, by all recorded steps of the network."""
 
 
-@dataclass(frozen=True)
-class Prediction:
+class Prediction(Struct, frozen=True, eq=False, dict=True):
     """Step latencies of one profiled network on the anchor and on every target.
 
     Attributes
@@ -289,8 +287,8 @@ class Prediction:
     anchor: str
     anchor_latency_ms: float | None
     method: str
-    profile: Profile = field(compare=False)
-    table: StepTable = field(compare=False)
+    profile: Profile
+    table: StepTable
     offers: tuple[tuple[Instance, int], ...]
     interval_level: float | None
     unknown_operations: UnknownOperations
@@ -298,7 +296,7 @@ class Prediction:
     warnings: tuple[Note, ...]
     read_by: str = ""
     precision: str = AS_PROFILED
-    by_counts: SizedSteps | None = field(default=None, compare=False)
+    by_counts: SizedSteps | None = None
 
     @property
     def steps(self) -> int:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING
 from weakref import ref
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.catalog import Catalog, Instance, gpu_model
 from profet_core.catalog.gpus import Gpu, is_laptops, is_no_gpu, is_part_of_a_gpu
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import Basis, FloatArray
-from profet_core.prediction.table import StepTable, Target
+from profet_core.prediction.table import StepTable, StepTarget
 from profet_core.transfer.model import CalibratedGpu, target_of
 from profet_core.transfer.rates import no_less
 from profet_core.transfer.steps import TargetSpeeds, target_speeds
@@ -32,8 +33,7 @@ _NO_WHOLE_GPU = "a GPU slice: record the step on a whole GPU."
 _NO_CARD = f"a laptop GPU, which is slower than the card of that name: {_ADD_IT}"
 
 
-@dataclass(frozen=True, slots=True)
-class Anchor:
+class Anchor(Struct, frozen=True):
     """Instance or GPU on which profiles were recorded.
 
     Attributes
@@ -145,8 +145,7 @@ def anchor_in_text(models: Models, catalog: Catalog, text: str) -> str | None:
 _ORDER = (Basis.MEASURED, Basis.CALIBRATED, Basis.TRANSFERRED)
 
 
-@dataclass(frozen=True)
-class TransferPlan:
+class TransferPlan(Struct, frozen=True):
     """How rows of a table follow from known instances, the same for every step of an anchor in a precision.
 
     Attributes
@@ -171,7 +170,7 @@ class TransferPlan:
 
 
 def transfer_plan(
-    models: Models, anchor: Anchor, targets: Sequence[Target], *, tf32: bool, ran_in_tf32: bool
+    models: Models, anchor: Anchor, targets: Sequence[StepTarget], *, tf32: bool, ran_in_tf32: bool
 ) -> TransferPlan:
     """How the GPUs among `targets` that have no models follow from steps recorded on an anchor.
 
@@ -212,8 +211,7 @@ def transfer_plan(
     )
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """Rows of the table of one anchor, and the offers that each stands for.
 
     Attributes
@@ -227,7 +225,7 @@ class Layout:
         measurement say how long a step takes.
     """
 
-    targets: tuple[Target, ...]
+    targets: tuple[StepTarget, ...]
     sources: tuple[str, ...]
     offers: tuple[tuple[Instance, int], ...]
     places: Mapping[str, int]
@@ -265,7 +263,7 @@ def in_order(latency_ms: FloatArray, no_slower: np.ndarray, fixed: np.ndarray) -
     return found
 
 
-def _no_slower(targets: Sequence[Target], fixed: np.ndarray) -> np.ndarray:
+def _no_slower(targets: Sequence[StepTarget], fixed: np.ndarray) -> np.ndarray:
     """Whether each row is no slower than another one: it has no less of everything, and a host not surely slower."""
     gpus = list(dict.fromkeys(target.gpu for target in targets))
     better = np.array([[no_less(one, other) for other in gpus] for one in gpus])
@@ -289,7 +287,7 @@ class OfferTargets:
 
     def __init__(self, models: Models, catalog: Catalog) -> None:
         self._models, self._catalog = models, catalog
-        self.by_instance: Mapping[str, Target] = _unprofiled(models, catalog)
+        self.by_instance: Mapping[str, StepTarget] = _unprofiled(models, catalog)
         self._layouts: dict[tuple[str, bool, bool], Layout] = {}
 
     def layout(self, anchor: Anchor, *, tf32: bool = True, ran_in_tf32: bool = True) -> Layout:
@@ -302,13 +300,13 @@ class OfferTargets:
     def _layout(self, anchor: Anchor, tf32: bool, ran_in_tf32: bool) -> Layout:
         transfer = self._models.transfer
         # Each instance with its target, and its place in an answer; the first of a name counts.
-        rows = [(0, Target(anchor_gpu(self._models, anchor), anchor.host, anchor.name), anchor.name)]
+        rows = [(0, StepTarget(anchor_gpu(self._models, anchor), anchor.host, anchor.name), anchor.name)]
         for name in self._models.instances:
-            target = Target(transfer.gpus[transfer.step.instances[name].gpu], transfer.step.hosts[name], name)
+            target = StepTarget(transfer.gpus[transfer.step.instances[name].gpu], transfer.step.hosts[name], name)
             # Of an anchor with a profiled GPU, that GPU's profiled instance is known from the anchor.
             rows.append((2 if anchor.gpu is None and name == anchor.instance else 1, target, name))
         rows += [(3, target, name) for name, target in self.by_instance.items()]
-        by_name: dict[str, Target] = {}
+        by_name: dict[str, StepTarget] = {}
         for place, target, name in sorted(rows, key=itemgetter(0)):
             if place > 0 or name in self._catalog:
                 by_name.setdefault(name, target)
@@ -337,12 +335,12 @@ def offer_targets(models: Models, catalog: Catalog) -> OfferTargets:
     return found
 
 
-def _unprofiled(models: Models, catalog: Catalog) -> dict[str, Target]:
+def _unprofiled(models: Models, catalog: Catalog) -> dict[str, StepTarget]:
     """Unprofiled instance with a known GPU -> its target, most certain bases first."""
     gpus = models.transfer.gpus
     # Many offers share one GPU.
     sheets: dict[tuple[str, float], Gpu | None] = {}
-    found: list[tuple[int, str, Target]] = []
+    found: list[tuple[int, str, StepTarget]] = []
     for name, entry in catalog.items():
         key = entry.gpu, entry.gpu_memory_gib
         if key not in sheets:
@@ -352,7 +350,7 @@ def _unprofiled(models: Models, catalog: Catalog) -> dict[str, Target]:
         gpu = sheets[key]
         # A price without specs appears in the catalog only.
         if gpu is not None and name not in models.ranges:
-            target = Target(gpu, host_named(entry.host, gpu.compute_capability))
+            target = StepTarget(gpu, host_named(entry.host, gpu.compute_capability))
             found.append((_ORDER.index(_basis(models, gpu)), name, target))
     return {name: target for _, name, target in sorted(found, key=itemgetter(0))}
 

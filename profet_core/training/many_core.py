@@ -25,7 +25,7 @@ PUBLISHED_THREADS = (1, 15, 30, 60, 120, 180, 240, 480, 960, 1_920, 3_840)
 MIN_THREADS, MAX_MEASURED_THREADS, MAX_THREADS = 1, 240, 3_840
 
 
-class Network(NamedTuple):
+class ManyCoreNetwork(NamedTuple):
     """What an image, and the start of a training, ask of one thread: operations for (a), seconds for (b).
 
     `contention_s`: memory contention per image at each of `PUBLISHED_THREADS`, measured up to 240, extrapolated above.
@@ -42,7 +42,7 @@ class Network(NamedTuple):
     contention_s: tuple[float, ...]
 
 
-class Training(NamedTuple):
+class ManyCoreTraining(NamedTuple):
     """A training: every epoch trains on all images, validates on them, and tests."""
 
     images: int
@@ -55,10 +55,10 @@ _MEDIUM_S = (1.56e-4, 2.00e-3, 3.97e-3, 8.03e-3, 1.65e-2, 2.50e-2, 3.83e-2, 7.31
 _LARGE_S = (8.83e-4, 8.75e-3, 1.67e-2, 3.22e-2, 6.74e-2, 1.00e-1, 1.38e-1, 2.73e-1, 5.46e-1, 1.09, 2.19)
 #: FLOPs are counted from the layers, a multiply-add as two. The medium network's preparation is recalled as 1e10, with
 #: which (a) doesn't give the published predictions.
-PUBLISHED: Mapping[str, Network] = {
-    "small": Network("small", 2 * 160_330, 58e3, 524e3, 1e9, 1.45e-3, 5.3e-3, 12.56, _SMALL_S),
-    "medium": Network("medium", 2 * 1_891_820, 559e3, 6_119e3, 1e9, 12.55e-3, 69.73e-3, 12.7, _MEDIUM_S),
-    "large": Network("large", 2 * 22_648_820, 5_349e3, 73_178e3, 1e11, 148.88e-3, 859.19e-3, 13.5, _LARGE_S),
+PUBLISHED: Mapping[str, ManyCoreNetwork] = {
+    "small": ManyCoreNetwork("small", 2 * 160_330, 58e3, 524e3, 1e9, 1.45e-3, 5.3e-3, 12.56, _SMALL_S),
+    "medium": ManyCoreNetwork("medium", 2 * 1_891_820, 559e3, 6_119e3, 1e9, 12.55e-3, 69.73e-3, 12.7, _MEDIUM_S),
+    "large": ManyCoreNetwork("large", 2 * 22_648_820, 5_349e3, 73_178e3, 1e11, 148.88e-3, 859.19e-3, 13.5, _LARGE_S),
 }
 PUBLISHED_EPOCHS = {"small": 70, "medium": 70, "large": 15}
 #: Network -> threads -> the prediction that was published, minutes.
@@ -71,7 +71,7 @@ PUBLISHED_PREDICTIONS_MIN: Mapping[str, Mapping[int, float]] = {
 PUBLISHED_SPEEDUP, PUBLISHED_SPEEDUP_THREADS = 103.5, 244
 
 
-def manycore(network: Network, training: Training, threads: Iterable[int]) -> Mapping[str, np.ndarray]:
+def manycore(network: ManyCoreNetwork, training: ManyCoreTraining, threads: Iterable[int]) -> Mapping[str, np.ndarray]:
     """Columns of a table over threads: what both models, "a" and "b", say of a training; InputError: no such threads.
 
     With i images, it test images, ep epochs, p threads and s the clock:
@@ -113,7 +113,7 @@ def _power_law(at: float | np.ndarray, places: Sequence[float], values: Sequence
     return np.exp(np.interp(np.log(at), np.log(places), np.log(values)))
 
 
-def scaled_network(name: str, forward_flops: float) -> Network:
+def scaled_network(name: str, forward_flops: float) -> ManyCoreNetwork:
     """A network whose images take so many FLOPs forward; InputError: they are out of bounds.
 
     Between two published networks every parameter follows the power law through both. Beyond the smallest and the
@@ -126,27 +126,27 @@ def scaled_network(name: str, forward_flops: float) -> Network:
     growth = forward_flops / min(max(forward_flops, flops[0]), flops[-1])
     scaled = [float(_power_law(forward_flops, flops, each)) for each in (*columns, *zip(*contentions_s, strict=True))]
     grown = [value if place in (2, 5) else value * growth for place, value in enumerate(scaled)]
-    return Network._make((name, forward_flops, *grown[:6], tuple(grown[6:])))
+    return ManyCoreNetwork._make((name, forward_flops, *grown[:6], tuple(grown[6:])))
 
 
-def nearest_published(forward_flops: float) -> Network:
+def nearest_published(forward_flops: float) -> ManyCoreNetwork:
     """The published network whose FLOPs are fewest times apart."""
     return min(PUBLISHED.values(), key=lambda network: abs(math.log(network.forward_flops / forward_flops)))
 
 
 def training_of(
-    network: Network, images: int | None = None, test_images: int | None = None, epochs: int | None = None
-) -> Training:
+    network: ManyCoreNetwork, images: int | None = None, test_images: int | None = None, epochs: int | None = None
+) -> ManyCoreTraining:
     """What is given, else the published training (MNIST) of the nearest network; InputError: it is out of bounds."""
     published = PUBLISHED_EPOCHS[nearest_published(network.forward_flops).name]
-    return Training(
+    return ManyCoreTraining(
         _whole("The number of images", 60_000 if images is None else images, 1, MAX_IMAGES),
         _whole("The number of test images", 10_000 if test_images is None else test_images, 0, MAX_IMAGES),
         _whole("The number of epochs", published if epochs is None else epochs, 1, MAX_EPOCHS),
     )
 
 
-def words_of(network: Network, training: Training, threads: Iterable[int]) -> tuple[str, list[str]]:
+def words_of(network: ManyCoreNetwork, training: ManyCoreTraining, threads: Iterable[int]) -> tuple[str, list[str]]:
     """What is trained, on what; and what to keep in mind, one line each."""
     flops, nearest, notes = network.forward_flops, nearest_published(network.forward_flops), []
     images, tests, epochs = (f"{value:,}" for value in training)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from functools import cached_property
 from typing import Any, NamedTuple, final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.instance import (
@@ -25,7 +26,7 @@ from profet_core.catalog.instance import (
 from profet_core.errors import InputError
 from profet_core.latency import Basis, FloatArray, Values, log_sd_of
 from profet_core.offers import OfferStep, OfferTable, RowSequence, cost_usd, known_or_none
-from profet_core.training.cost import Breakdown, LostTime, Workload
+from profet_core.training.cost import Breakdown, Energy, LostTime, Workload
 from profet_core.training.memory import FitAnswer, Verdict
 from profet_profiles.units import MS_PER_S, S_PER_HOUR, TimeUnit, positive_number, shared_time_unit
 
@@ -37,8 +38,7 @@ SUREST = 0.999
 SUREST_ESTIMATE = 0.99
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Hours until the deadline, US dollars, and the probability with which both must be kept, 0.5 to 1.
 
     Limits that aren't positive numbers raise InputError.
@@ -72,8 +72,7 @@ NO_LIMITS = Limits()
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class TotalInterval:
+class TotalInterval(Struct, frozen=True):
     """Time and cost of a training at both endpoints of its step latency's interval."""
 
     low_s: float
@@ -92,8 +91,7 @@ class TotalInterval:
         return self.low_usd, self.high_usd
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class CostTable(RowSequence["Plan"]):
+class CostTable(RowSequence["Plan"], frozen=True, eq=False, kw_only=True, dict=True):
     """One training on every offer of a table of steps, with its time and cost in further columns; NaN is unknown.
 
     Attributes
@@ -107,6 +105,7 @@ class CostTable(RowSequence["Plan"]):
     reasons : why an offer has no plan; empty if it has one.
     anchor : instance, or GPU by its name, on which the profile was recorded.
     anchor_ms : the latency that speedups refer to, if known.
+    energy : at most so much, in the order of the rows; empty if it is not asked for.
     """
 
     workload: Workload
@@ -126,6 +125,7 @@ class CostTable(RowSequence["Plan"]):
     reasons: tuple[str, ...]
     anchor: str = ""
     anchor_ms: float | None = None
+    energy: tuple[Energy | None, ...] = ()
 
     @cached_property
     def deviation(self) -> FloatArray:
@@ -208,10 +208,6 @@ class CostTable(RowSequence["Plan"]):
         """The plans of these rows."""
         return [Plan(self, row) for row in rows]
 
-    def speedup(self, row: Plan) -> float | None:
-        """Speed of one of the rows over the anchor's."""
-        return None if self.anchor_ms is None else self.anchor_ms / row.latency_ms
-
     def to_frame(self, rows: Sequence[int] | None = None) -> Any:
         """The table, or some rows, as a `pandas.DataFrame`: offer, latency, interval, time and cost."""
         steps, epochs = self.steps, self.totals(Period.EPOCH)
@@ -223,7 +219,7 @@ class CostTable(RowSequence["Plan"]):
                 "images_per_s": self.batch_size / steps.latency_ms * MS_PER_S,
                 "epoch_s": epochs.total_s,
                 "epoch_usd": epochs.total_usd,
-                **{name: vars(self)[name] for name in totals},
+                **{name: getattr(self, name) for name in totals},
                 "note": [plan.note for plan in self],
                 "speedup": (np.nan if self.anchor_ms is None else self.anchor_ms) / steps.latency_ms,
             }
@@ -260,14 +256,13 @@ class Totals(NamedTuple):
         return TotalInterval(self.low_s, self.high_s, self.low_usd, self.high_usd)
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """One training on one offer: a row of a cost table.
 
     You pay for the whole node; the speed is that of one GPU unless all of them train.
     """
 
-    table: CostTable = field(repr=False)
+    table: CostTable
     number: int
 
     @property
@@ -387,6 +382,16 @@ class Plan:
     def epoch_usd(self) -> float:
         """US dollars per epoch."""
         return self.total_usd / self.workload.epochs / self.workload.runs
+
+    @property
+    def speedup(self) -> float | None:
+        """Speed over the anchor's; None if that is unknown."""
+        return None if self.table.anchor_ms is None else self.table.anchor_ms / self.latency_ms
+
+    @property
+    def energy(self) -> Energy | None:
+        """At most so much energy; None if it is unknown."""
+        return self.table.energy[self.number]
 
     @property
     def lost(self) -> LostTime | None:

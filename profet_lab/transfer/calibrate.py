@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from scipy.optimize import least_squares
 
 from profet_core.latency import Estimate
 from profet_core.transfer.model import NOISE_LOG_SD, CalibratedGpu, Correction, correction_inputs, covariance
 from profet_core.transfer.steps import KnownSteps, StepsThere, transfer_steps
 from profet_core.transfer.targets import Target
-from profet_lab.transfer.step_model import BENCHMARK, Steps
+from profet_lab.transfer.step_model import BENCHMARK, InstanceSteps
 
 #: Prior errors of a GPU's speed, its bandwidth-bound speed, and a network's latency; standard
 #: deviations of the logarithm. Chosen, not fitted.
@@ -25,8 +26,7 @@ _MAX_LOG_SPEED = 1.5
 _MIN_SCALE = 1e-3
 
 
-@dataclass(frozen=True)
-class MeasuredCells:
+class MeasuredCells(Struct, frozen=True):
     """Workloads that were measured on a GPU.
 
     rows : of the steps that profiled instances are known by, (cells,).
@@ -39,8 +39,7 @@ class MeasuredCells:
     networks: np.ndarray
 
 
-@dataclass(frozen=True)
-class Calibrated:
+class Calibrated(Struct, frozen=True):
     """A fit: the target with its speeds, a correction an anchor, and the spread of new networks."""
 
     target: Target
@@ -151,7 +150,7 @@ def _log_sd(errors: np.ndarray) -> float:
     return float(np.sqrt((PRIOR_CELLS * PRIOR_LOG_SD**2 + squares) / (PRIOR_CELLS + errors.shape[1])))
 
 
-def choose_cells(medians: Steps, allowed: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
+def choose_cells(medians: InstanceSteps, allowed: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
     """The benchmark first if it is allowed, then one size of each network in turn; networks and sizes by chance.
 
     allowed : boolean mask of the workloads to choose among.

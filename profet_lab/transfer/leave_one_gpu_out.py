@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from profet_core.catalog.gpus import Gpu
 from profet_core.latency import Estimate, quantile
@@ -28,7 +28,7 @@ from profet_lab.transfer.step_model import (
     BANDWIDTH_TILT,
     BENCHMARK,
     HOST_OF,
-    Steps,
+    InstanceSteps,
     benchmark_floor_ms,
     fit_step_model,
     gpu_of,
@@ -39,8 +39,7 @@ from profet_lab.transfer.step_model import (
 KnownLatencies = Callable[[str, str, bool], Estimate]
 
 
-@dataclass(frozen=True)
-class TargetGpu:
+class TargetGpu(Struct, frozen=True):
     """Known facts of the held-out GPU.
 
     benchmark_ms : the benchmark's step latency on it; None: the specs alone.
@@ -59,7 +58,7 @@ def reference_of(step_model: StepModel) -> str:
     return min(step_model.instances, key=lambda name: step_model.instances[name].benchmark_work_ms)
 
 
-def target_of(step_model: StepModel, medians: Steps, target: TargetGpu, log_sd: float) -> Target:
+def target_of(step_model: StepModel, medians: InstanceSteps, target: TargetGpu, log_sd: float) -> Target:
     """The held-out GPU as the analytical model takes it: rates that give the benchmark's speed."""
     reference = reference_of(step_model)
     known, log_speed = gpu_of(reference), _log_speed(step_model, medians, target, reference)
@@ -78,7 +77,7 @@ def target_of(step_model: StepModel, medians: Steps, target: TargetGpu, log_sd: 
     )
 
 
-def _log_speed(step_model: StepModel, medians: Steps, target: TargetGpu, reference: str) -> float:
+def _log_speed(step_model: StepModel, medians: InstanceSteps, target: TargetGpu, reference: str) -> float:
     """How many times faster it does the benchmark's work than the reference, in the logarithm."""
     if target.published:
         instance, log_speed = target.published
@@ -103,7 +102,7 @@ def plain_specs_log_speed(gpu: Gpu, other: Gpu) -> float:
 
 def known_of(
     step_model: StepModel,
-    steps: Steps,
+    steps: InstanceSteps,
     anchor: str,
     known: KnownLatencies,
     latency_known: bool,
@@ -129,7 +128,7 @@ def predict_target(
     return Estimate(latency_ms=found.latency_ms[0], log_sd=found.log_sd[0])
 
 
-def spread(medians: Steps, instances: Sequence[str], rows: np.ndarray) -> Spread:
+def spread(medians: InstanceSteps, instances: Sequence[str], rows: np.ndarray) -> Spread:
     """Log errors on the GPUs of `instances`, each held out in turn; latencies on the others known.
 
     rows : boolean mask of the workloads to fit on and to judge by; the benchmark network is not judged.
@@ -146,7 +145,7 @@ def spread(medians: Steps, instances: Sequence[str], rows: np.ndarray) -> Spread
     return _spread_of(errors)
 
 
-def anchor_spread(medians: Steps, instances: Sequence[str], rows: np.ndarray) -> Spread:
+def anchor_spread(medians: InstanceSteps, instances: Sequence[str], rows: np.ndarray) -> Spread:
     """Log errors of the analytical model alone from each of `instances`, held out as anchor, to the others.
 
     rows : as `spread` takes them.
@@ -162,7 +161,7 @@ def anchor_spread(medians: Steps, instances: Sequence[str], rows: np.ndarray) ->
 
 
 def foreign_steps(
-    medians: Steps, instances: Sequence[str], held_out: str, rows: np.ndarray
+    medians: InstanceSteps, instances: Sequence[str], held_out: str, rows: np.ndarray
 ) -> tuple[StepModel, UnprofiledSteps]:
     """The analytical model of the others, and all steps recorded on the one that is held out as anchor."""
     step_model = fit_step_model(medians, [name for name in instances if name != held_out], rows)
@@ -184,14 +183,14 @@ def _spread_within(errors: np.ndarray) -> float:
     return float(np.quantile(np.abs(errors - errors.mean()), 0.9) / quantile()) ** 2
 
 
-def measured_latencies(steps: Steps) -> KnownLatencies:
+def measured_latencies(steps: InstanceSteps) -> KnownLatencies:
     """Known latencies that are the measured ones, and exact."""
     return lambda anchor, instance, latency_known: Estimate(
         latency_ms=steps.latency_ms[instance], log_sd=np.zeros(len(steps.latency_ms[instance]))
     )
 
 
-def profiled_target(medians: Steps, instance: str, *, sheet_only: bool) -> TargetGpu:
+def profiled_target(medians: InstanceSteps, instance: str, *, sheet_only: bool) -> TargetGpu:
     """One of the profiled GPUs as if only its specs and the benchmark were known."""
     benchmark_ms = float(medians.latency_ms[instance][medians.benchmark][0])
     return TargetGpu(gpu_of(instance), host_named(HOST_OF[instance]), None if sheet_only else benchmark_ms)

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from profet_core.catalog.gpus import AMP, FP32, Gpu
 from profet_core.latency import LEVEL, log_sd_of, quantile
@@ -83,8 +84,7 @@ Key = tuple[str, ...]
 Terms = dict[Key, float]
 
 
-@dataclass
-class _Row:
+class _Row(Struct):
     """One speed, or a ratio of two speeds of one step.
 
     shares : of `CLASSES`.
@@ -138,7 +138,7 @@ class _Effects:
         return found
 
 
-class Evidence:
+class RateRows:
     """All rows with their effects, on GPUs with specs; rates are relative to the reference GPU's.
 
     benchmark : shares of `CLASSES` in the benchmark there.
@@ -267,11 +267,10 @@ class Evidence:
             self.rows.append(_Row(gpu, table, value, log_sd, shares, self.rates(gpu, FP32)))
 
 
-@dataclass(frozen=True)
-class FittedRates:
+class FittedRates(Struct, frozen=True):
     """Fitted effects with their covariance."""
 
-    evidence: Evidence
+    evidence: RateRows
     values: np.ndarray
     covariance: np.ndarray
 
@@ -297,7 +296,7 @@ def ordered_pairs(gpus: Mapping[str, Gpu]) -> list[tuple[str, str]]:
 
 
 def fit_rates(
-    evidence: Evidence, without: str = "", keep: Collection[str] = (), start: np.ndarray | None = None
+    evidence: RateRows, without: str = "", keep: Collection[str] = (), start: np.ndarray | None = None
 ) -> FittedRates:
     """Fit all effects by Gauss-Newton steps from `start`.
 
@@ -342,7 +341,7 @@ def fit_rates(
     return FittedRates(evidence, values, np.linalg.inv(gram))
 
 
-def _differences(evidence: Evidence, pairs: Sequence[tuple[str, str]]) -> list[Terms]:
+def _differences(evidence: RateRows, pairs: Sequence[tuple[str, str]]) -> list[Terms]:
     """What is never negative: rates of the better GPU less the other's, by precision and code, of compute and rest."""
     found = []
     for better, other in pairs:
@@ -380,11 +379,11 @@ LAUNCH_POWER = 4.0
 
 def published_evidence(
     measurements: Measurements, folder: Path, step_model: StepModel, reference: str, gpus: Mapping[str, Gpu]
-) -> Evidence:
+) -> RateRows:
     """All that is published and measured; `reference` : instance whose GPU rates are relative to."""
     shares = network_shares(measurements)
     benchmark: Any = shares.by_class(BENCHMARK[0], BENCHMARK[1])
-    found = Evidence(gpus, step_model.instances[reference].gpu, benchmark)
+    found = RateRows(gpus, step_model.instances[reference].gpu, benchmark)
     pairs = load_pairs(folder, shares)
     found.no_tensor_cores_log_sd = float(log_sd_of(np.quantile(np.abs(pairs.plain["log_speedup"]), LEVEL)))
     points = pairs.amp["table"] == POINTS_TABLE
@@ -422,7 +421,7 @@ def _gpu_content(row: GpuRates) -> dict[str, Any]:
     return {key.replace("statement", "said"): value for key, value in asdict(row).items()}
 
 
-def rates_content(fit: FittedRates, evidence: Evidence, widths: Mapping[str, float]) -> dict[str, Any]:
+def rates_content(fit: FittedRates, evidence: RateRows, widths: Mapping[str, float]) -> dict[str, Any]:
     """The rates as `transfer.json` holds them, with `evidence_widths`."""
     places, shares = evidence.effects.places, evidence.benchmark
 
@@ -489,7 +488,7 @@ def rates_content(fit: FittedRates, evidence: Evidence, widths: Mapping[str, flo
 _MIN_LOG_SD, _WITHIN = 0.02, 0.10
 
 
-def _judged_rows(evidence: Evidence, gpu: str) -> list[_Row]:
+def _judged_rows(evidence: RateRows, gpu: str) -> list[_Row]:
     """Published speeds of training on a GPU.
 
     Forward passes are not judged, nor is the half precision of a script in versions of PyTorch that differ by GPU.
@@ -498,7 +497,7 @@ def _judged_rows(evidence: Evidence, gpu: str) -> list[_Row]:
     return [row for row in rows if row.table != SCRIPT_TABLE or row.precision != AMP]
 
 
-def held_out_rows(evidence: Evidence, start: np.ndarray, gpu: str, keep: Collection[str]) -> pd.DataFrame:
+def held_out_rows(evidence: RateRows, start: np.ndarray, gpu: str, keep: Collection[str]) -> pd.DataFrame:
     """Rows of a GPU by a fit that saw only those of its tables `keep`; none of a table that has no other GPU.
 
     Returns
@@ -518,7 +517,7 @@ def held_out_rows(evidence: Evidence, start: np.ndarray, gpu: str, keep: Collect
     return pd.DataFrame(found, columns=["gpu", "kept", "table", "precision", "error", "log_sd"])
 
 
-def held_out_tables(evidence: Evidence, spread: Spread, progress: Progress | None = None) -> pd.DataFrame:
+def held_out_tables(evidence: RateRows, spread: Spread, progress: Progress | None = None) -> pd.DataFrame:
     """Published speeds of every GPU but the profiled ones, by fits that saw none, one, and all others of its tables.
 
     Returns

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
+from msgspec.structs import asdict
 
 from profet_core.catalog.custom_gpus import PRECISIONS, ThroughputPoint
 from profet_core.prediction.models import load_models
@@ -32,7 +32,7 @@ from profet_lab.measurements.tables import (
     load_architectures,
     load_measurements,
 )
-from profet_lab.transfer.step_model import BENCHMARK, Steps, measured_medians, root_mean_square
+from profet_lab.transfer.step_model import BENCHMARK, InstanceSteps, measured_medians, root_mean_square
 from profet_lab.transfer.transfer_file import REFERENCE
 
 #: Often published, and near others' V100 measurements. Excluded: MobileNetV2, whose depthwise convolutions took
@@ -43,7 +43,7 @@ PIXELS = (128, 224, 256)
 _PASSES = 3
 
 
-def reference_steps(medians: Steps, architectures: pd.DataFrame) -> list[ReferenceStep]:
+def reference_steps(medians: InstanceSteps, architectures: pd.DataFrame) -> list[ReferenceStep]:
     """The reference's steps of `NETWORKS`, by network, pixels and batch size.
 
     medians : one row a workload.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+from msgspec import Struct
+from msgspec.structs import replace
 from scipy.optimize import minimize
 from sklearn.linear_model import QuantileRegressor
 
@@ -28,8 +29,7 @@ def root_mean_square(errors: np.ndarray | Sequence[float]) -> float:
 BENCHMARK = ("ResNet50", 224, 64)
 
 
-@dataclass(frozen=True)
-class Steps(MeasuredRows):
+class InstanceSteps(MeasuredRows, frozen=True):
     """Steps of the same workloads on every instance; all arrays (rows,).
 
     with_latency, without_latency : instance -> parts, imputed with and without the latency.
@@ -50,10 +50,10 @@ class Steps(MeasuredRows):
         return (self.with_latency if latency_known else self.without_latency)[anchor]
 
 
-def all_steps(bank: ClassBank, workloads: pd.DataFrame) -> Steps:
+def all_steps(bank: ClassBank, workloads: pd.DataFrame) -> InstanceSteps:
     """Every run of the measurements."""
     latency_ms = dict(bank.latency_ms)
-    return Steps(
+    return InstanceSteps(
         workloads=workloads,
         latency_ms=latency_ms,
         with_latency={name: step_parts(bank.classes, bank.inputs[name, True]) for name in latency_ms},
@@ -61,7 +61,7 @@ def all_steps(bank: ClassBank, workloads: pd.DataFrame) -> Steps:
     )
 
 
-def median_steps(steps: Steps) -> Steps:
+def median_steps(steps: InstanceSteps) -> InstanceSteps:
     """One row a workload: the median over its repeats."""
     groups = steps.workloads.groupby(WORKLOAD)
     index = groups.ngroup().to_numpy()
@@ -70,9 +70,9 @@ def median_steps(steps: Steps) -> Steps:
         return pd.DataFrame(values).groupby(index).median().to_numpy().reshape(-1, *values.shape[1:])
 
     def parts(given: StepParts) -> StepParts:
-        return StepParts(**{name: median(getattr(given, name)) for name in StepParts.__dataclass_fields__})
+        return StepParts(**{name: median(getattr(given, name)) for name in StepParts.__struct_fields__})
 
-    return Steps(
+    return InstanceSteps(
         workloads=groups.size().index.to_frame(index=False),
         latency_ms={name: median(values) for name, values in steps.latency_ms.items()},
         with_latency={name: parts(values) for name, values in steps.with_latency.items()},
@@ -80,7 +80,7 @@ def median_steps(steps: Steps) -> Steps:
     )
 
 
-def measured_medians(measurements: Measurements) -> Steps:
+def measured_medians(measurements: Measurements) -> InstanceSteps:
     """One row a workload of all measurements."""
     return median_steps(all_steps(class_bank(measurements), measurements.workloads))
 
@@ -110,8 +110,7 @@ _ITERATIONS = 1500
 _MAX_LOG_SLOPE = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class StepModelSetting:
+class StepModelSetting(Struct, frozen=True):
     """Settings chosen by leave-one-GPU-out among any three (`python -m profet_lab.transfer.weights`)."""
 
     tail_share: float = 0.1
@@ -125,7 +124,7 @@ BANDWIDTH_TILT = 0.5
 
 
 def fit_step_model(
-    steps: Steps, instances: Sequence[str], rows: np.ndarray, setting: StepModelSetting = SETTING
+    steps: InstanceSteps, instances: Sequence[str], rows: np.ndarray, setting: StepModelSetting = SETTING
 ) -> StepModel:
     """Fit the analytical model to `rows` (boolean mask) of medians on `instances`; of others nothing is read.
 
@@ -161,14 +160,14 @@ def fit_step_model(
     return replace(step_model, instances=found)
 
 
-def benchmark_work_ms(step_model: StepModel, steps: Steps, instance: str, benchmark: np.ndarray) -> float:
+def benchmark_work_ms(step_model: StepModel, steps: InstanceSteps, instance: str, benchmark: np.ndarray) -> float:
     """The benchmark's GPU work on an instance of the analytical model."""
     parts, latency_ms = steps.with_latency[instance].of(benchmark), steps.latency_ms[instance][benchmark]
     fixed_ms = step_model.fixed_ms(parts, instance, step_model.hosts[instance])
     return float(step_model.work_ms(latency_ms, fixed_ms, benchmark_floor_ms(step_model, steps))[0])
 
 
-def benchmark_floor_ms(step_model: StepModel, steps: Steps) -> np.ndarray:
+def benchmark_floor_ms(step_model: StepModel, steps: InstanceSteps) -> np.ndarray:
     """What launches of the benchmark take on the reference host, (1,): the median over the instances' profiles."""
     rows = np.flatnonzero(steps.benchmark)
     floors = [
@@ -178,7 +177,7 @@ def benchmark_floor_ms(step_model: StepModel, steps: Steps) -> np.ndarray:
     return np.median(floors, axis=0)
 
 
-def network_floors(steps: Steps, instances: Sequence[str], rows: np.ndarray) -> np.ndarray:
+def network_floors(steps: InstanceSteps, instances: Sequence[str], rows: np.ndarray) -> np.ndarray:
     """Return the launch floor of each row's network on the reference host, milliseconds.
 
     NaN where the GPU bounds even its shortest step. A floor is the network's: the shortest of its latencies on any of
@@ -192,14 +191,16 @@ def network_floors(steps: Steps, instances: Sequence[str], rows: np.ndarray) -> 
     return np.where(np.isinf(floors_ms), np.nan, floors_ms)
 
 
-def _shortest_if_launched(steps: Steps, instance: str, inferred_ms: np.ndarray) -> float:
+def _shortest_if_launched(steps: InstanceSteps, instance: str, inferred_ms: np.ndarray) -> float:
     parts, latency_ms = steps.with_latency[instance], steps.latency_ms[instance]
     row = inferred_ms[np.argmin(latency_ms[inferred_ms])]
     launched = parts.idle_ms[row] > parts.busy_ms[row]
     return float(latency_ms[row]) / host_named(HOST_OF[instance]).launch if launched else np.nan
 
 
-def _kind_log_speeds(steps: Steps, instances: Sequence[str], rows: np.ndarray) -> Mapping[str, tuple[float, ...]]:
+def _kind_log_speeds(
+    steps: InstanceSteps, instances: Sequence[str], rows: np.ndarray
+) -> Mapping[str, tuple[float, ...]]:
     """By instance and kind, over the geometric mean of the instances: medians over steps with enough of the kind."""
     logs = np.log(np.maximum([steps.with_latency[name].kinds_ms[rows] for name in instances], 1e-9))
     enough = np.exp(logs).min(axis=0) > _MIN_MS
@@ -212,7 +213,7 @@ def _kind_log_speeds(steps: Steps, instances: Sequence[str], rows: np.ndarray) -
     return {name: tuple(float(column[place]) for column in columns) for place, name in enumerate(instances)}
 
 
-def _copy_and_start(steps: Steps, instance: str, rows: np.ndarray) -> tuple[float, float]:
+def _copy_and_start(steps: InstanceSteps, instance: str, rows: np.ndarray) -> tuple[float, float]:
     """Return the factor of the copy and the start on the reference host, ms.
 
     They have the least absolute relative error where the GPU bounds the step.
@@ -225,7 +226,7 @@ def _copy_and_start(steps: Steps, instance: str, rows: np.ndarray) -> tuple[floa
     return max(fit.coef_[1], 0.0), max(fit.coef_[2], 0.0) / host_named(HOST_OF[instance]).launch
 
 
-def _profiling_slowdown(steps: Steps, instances: Sequence[str], rows: np.ndarray) -> float:
+def _profiling_slowdown(steps: InstanceSteps, instances: Sequence[str], rows: np.ndarray) -> float:
     """Profiled over unprofiled step where launches bound it: the median over all instances."""
     slow = []
     for name in instances:
@@ -238,7 +239,7 @@ def _profiling_slowdown(steps: Steps, instances: Sequence[str], rows: np.ndarray
 
 
 def _instance_step(
-    steps: Steps,
+    steps: InstanceSteps,
     step_model: StepModel,
     instance: str,
     rows: np.ndarray,
@@ -270,7 +271,12 @@ def _instance_step(
 
 
 def _with_floor(
-    steps: Steps, step_model: StepModel, row: InstanceStep, instance: str, judged: np.ndarray, floors_ms: np.ndarray
+    steps: InstanceSteps,
+    step_model: StepModel,
+    row: InstanceStep,
+    instance: str,
+    judged: np.ndarray,
+    floors_ms: np.ndarray,
 ) -> InstanceStep:
     """The coefficients of gaps whose floor, as it is served, is nearest to the networks': least absolute log error.
 
@@ -301,6 +307,6 @@ def _with_floor(
     return of(min(tried, key=lambda one: one.fun).x)
 
 
-def _inferred_log_half_width(steps: Steps, step_model: StepModel, instance: str, rows: np.ndarray) -> float:
+def _inferred_log_half_width(steps: InstanceSteps, step_model: StepModel, instance: str, rows: np.ndarray) -> float:
     inferred_ms = step_model.inferred_anchor_ms(steps.without_latency[instance], instance)
     return float(np.quantile(np.abs(np.log(inferred_ms / steps.latency_ms[instance]))[rows], 0.9))

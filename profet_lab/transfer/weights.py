@@ -7,11 +7,11 @@ looks at, and on the fourth, which it does not. Latencies on known GPUs are the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, replace
 from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import astuple, replace
 
 from profet_core.transfer.step_model import StepModel
 from profet_core.transfer.steps import WEIGHTS, KernelWeights
@@ -26,8 +26,8 @@ from profet_lab.transfer.leave_one_gpu_out import (
 from profet_lab.transfer.step_model import (
     BENCHMARK,
     SETTING,
+    InstanceSteps,
     StepModelSetting,
-    Steps,
     benchmark_work_ms,
     fit_step_model,
     measured_medians,
@@ -53,7 +53,7 @@ class Trial(NamedTuple):
     outside: dict[str, float]
 
 
-def try_settings(medians: Steps, wanted: Sequence[Setting]) -> dict[Setting, Trial]:
+def try_settings(medians: InstanceSteps, wanted: Sequence[Setting]) -> dict[Setting, Trial]:
     """Every setting's errors; the fit of the GPUs that are known is the same for all settings."""
     names = medians.instances
     found = {}
@@ -84,7 +84,9 @@ def nested_error(trials: Mapping[Setting, Trial]) -> float:
     return float(np.mean([trials[chosen(trials, name)].outside[name] for name in names]))
 
 
-def _errors(medians: Steps, step_model: StepModel, target: str, wanted: Sequence[Setting]) -> dict[Setting, float]:
+def _errors(
+    medians: InstanceSteps, step_model: StepModel, target: str, wanted: Sequence[Setting]
+) -> dict[Setting, float]:
     """Mean error on the target from each GPU of the model, the benchmark's network apart, percent."""
     judged = medians.architectures != BENCHMARK[0]
     true_ms = medians.latency_ms[target][judged]
@@ -101,7 +103,7 @@ def _errors(medians: Steps, step_model: StepModel, target: str, wanted: Sequence
     return found
 
 
-def with_setting(step_model: StepModel, medians: Steps, setting: StepModelSetting) -> StepModel:
+def with_setting(step_model: StepModel, medians: InstanceSteps, setting: StepModelSetting) -> StepModel:
     """The model refitted with another setting, which changes only the benchmark's work."""
     changed = replace(
         step_model,

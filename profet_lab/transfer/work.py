@@ -7,11 +7,11 @@ the measured ones take per amount of each kind, times noise.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pandas as pd
+from msgspec.structs import replace
 from scipy.optimize import nnls
 
 from profet_core.errors import InputError
@@ -19,7 +19,7 @@ from profet_core.layers.networks import counts_of, measured_counts, named_networ
 from profet_core.layers.rates import KINDS, NO_PEAK, OF_TRANSFORMERS, work_of
 from profet_core.transfer.step_model import AMOUNT_AT_LEAST, GROUPS, StepModel, WorkReader, regressors, work_inputs
 from profet_lab.models_folder import rounded
-from profet_lab.transfer.step_model import Steps
+from profet_lab.transfer.step_model import InstanceSteps
 
 _KERNELS = KINDS.index("kernels")
 #: Kinds whose amounts are read: images are known by their sizes.
@@ -126,7 +126,7 @@ def work_of_workloads(workloads: pd.DataFrame) -> np.ndarray:
     return np.array([work_of(measured_counts(name, int(pixels)), int(batch)) for name, pixels, batch in sizes])
 
 
-def fit_readers(medians: Steps, rows: np.ndarray, without: str = "") -> dict[str, WorkReader]:
+def fit_readers(medians: InstanceSteps, rows: np.ndarray, without: str = "") -> dict[str, WorkReader]:
     """Readers of all instances, fitted on `rows` (boolean mask) of workloads; their launches are yet to be set."""
     work = work_of_workloads(medians.workloads[rows])
     table = medians.workloads[rows]
@@ -137,7 +137,7 @@ def fit_readers(medians: Steps, rows: np.ndarray, without: str = "") -> dict[str
 
 
 def with_launches(
-    readers: Mapping[str, WorkReader], medians: Steps, step_model: StepModel, rows: np.ndarray
+    readers: Mapping[str, WorkReader], medians: InstanceSteps, step_model: StepModel, rows: np.ndarray
 ) -> dict[str, WorkReader]:
     """Readers of the analytical model's instances, with the launch of a kernel by its launch times of `rows`."""
     work = work_of_workloads(medians.workloads[rows])
@@ -147,7 +147,9 @@ def with_launches(
     }
 
 
-def _launch_ms(step_model: StepModel, medians: Steps, instance: str, rows: np.ndarray, work: np.ndarray) -> float:
+def _launch_ms(
+    step_model: StepModel, medians: InstanceSteps, instance: str, rows: np.ndarray, work: np.ndarray
+) -> float:
     """Launch of one kernel on the reference host: of steps that wait for their launches, else of all."""
     parts = medians.with_latency[instance].of(rows)
     per_kernel_ms = step_model.floor_ms(parts, instance, medians.latency_ms[instance][rows]) / work[:, _KERNELS]

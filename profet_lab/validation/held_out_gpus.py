@@ -8,10 +8,10 @@ pixel size where the profile has them, and a published point replaces the GPU's 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from msgspec import Struct
 
 from profet_core.catalog.gpus import Gpus
 from profet_core.ensemble.members import MEMBERS, StepInputs
@@ -43,7 +43,7 @@ from profet_lab.transfer.leave_one_gpu_out import (
     spread,
     target_of,
 )
-from profet_lab.transfer.step_model import BENCHMARK, Steps, fit_step_model, root_mean_square
+from profet_lab.transfer.step_model import BENCHMARK, InstanceSteps, fit_step_model, root_mean_square
 from profet_lab.transfer.work import fit_readers, with_launches
 
 
@@ -89,8 +89,7 @@ def over(rows: list[dict], how: str, keys: str = "") -> dict[str, float]:
     return {str(name): float(value) for name, value in table.agg(how).items()}
 
 
-@dataclass(frozen=True)
-class EnsembleLatencies:
+class EnsembleLatencies(Struct, frozen=True):
     """Out-of-fold predictions of the default method.
 
     latency_ms : (anchor, target, anchor's latency known) -> (rows,).
@@ -111,7 +110,7 @@ class EnsembleLatencies:
 
         return known
 
-    def medians(self, steps: Steps) -> EnsembleLatencies:
+    def medians(self, steps: InstanceSteps) -> EnsembleLatencies:
         """One row a workload, as `step_model.median_steps` has them."""
         index = steps.workloads.groupby(WORKLOAD).ngroup().to_numpy()
         found = {key: pd.Series(values).groupby(index).median().to_numpy() for key, values in self.latency_ms.items()}
@@ -144,7 +143,7 @@ Way = tuple[TargetGpu, Sequence[float]]
 _SHEET_ONLY = "sheet_only_"
 
 
-def held_out_step_models(medians: Steps, instances: Sequence[str]) -> dict[str, StepModel]:
+def held_out_step_models(medians: InstanceSteps, instances: Sequence[str]) -> dict[str, StepModel]:
     """One analytical model an architecture held out, fitted on `instances` alone."""
     return {
         str(name): fit_step_model(medians, instances, medians.architectures != name)
@@ -159,7 +158,7 @@ ArchitectureReaders = Mapping[str, Mapping[str, WorkReader]]
 class _Fitted:
     """Everything fitted on some instances alone, once an architecture held out."""
 
-    def __init__(self, medians: Steps, instances: Sequence[str], readers: ArchitectureReaders) -> None:
+    def __init__(self, medians: InstanceSteps, instances: Sequence[str], readers: ArchitectureReaders) -> None:
         self.medians = medians
         self.step_models = held_out_step_models(medians, instances)
         self.readers = {
@@ -168,7 +167,9 @@ class _Fitted:
         }
         self.spreads = {name: spread(medians, instances, medians.architectures != name) for name in self.step_models}
 
-    def predict(self, steps: Steps, ensemble: EnsembleLatencies, anchor: str, way: Way, known: bool) -> Estimate:
+    def predict(
+        self, steps: InstanceSteps, ensemble: EnsembleLatencies, anchor: str, way: Way, known: bool
+    ) -> Estimate:
         """Out-of-fold predictions for every row: neither GPU nor architecture seen, but for the benchmark's point."""
         target, more = way
         latency_ms, log_sds = np.empty(len(steps.workloads)), np.empty(len(steps.workloads))
@@ -182,7 +183,7 @@ class _Fitted:
 
     def judged(
         self,
-        steps: Steps,
+        steps: InstanceSteps,
         ensemble: EnsembleLatencies,
         anchor: str,
         ways: Mapping[str, Way],
@@ -218,7 +219,9 @@ def plain_specs_log_sd(rates: Rates, step_model: StepModel, reference: str, gpus
     return root_mean_square([speed - plain_specs_log_speed(gpus[name], sheet) for name, speed in known.items()])
 
 
-def profiled_gpus(steps: Steps, medians: Steps, ensemble: EnsembleLatencies, sheet_log_sd: float) -> dict:
+def profiled_gpus(
+    steps: InstanceSteps, medians: InstanceSteps, ensemble: EnsembleLatencies, sheet_log_sd: float
+) -> dict:
     """The 12 directions: error, misses of the interval, and what one plain constant gives.
 
     sheet_log_sd : error of a speed that specs alone indicate.
@@ -242,8 +245,8 @@ def profiled_gpus(steps: Steps, medians: Steps, ensemble: EnsembleLatencies, she
 
 
 def _to_held_out(
-    steps: Steps,
-    medians: Steps,
+    steps: InstanceSteps,
+    medians: InstanceSteps,
     ensemble: EnsembleLatencies,
     readers: ArchitectureReaders,
     sheet_log_sd: float,
@@ -267,8 +270,7 @@ def _to_held_out(
     return directions
 
 
-@dataclass(frozen=True)
-class FoldModels:
+class FoldModels(Struct, frozen=True):
     """Members of the default method, fitted once an architecture and pair."""
 
     bank: ClassBank
@@ -319,7 +321,7 @@ def fold_models(bank: ClassBank, *, seed: int, steps: int, progress: Progress | 
     return FoldModels(bank, folds, dict(zip(MEMBERS, fitted, strict=True)))
 
 
-def held_out_anchors(models: FoldModels, steps: Steps, medians: Steps) -> dict:
+def held_out_anchors(models: FoldModels, steps: InstanceSteps, medians: InstanceSteps) -> dict:
     """Errors and interval misses of the 12 directions from a held-out anchor."""
     tasks = [(models, steps, medians, held_out) for held_out in steps.instances]
     directions = [row for rows in run_tasks(_directions, tasks) for row in rows]
@@ -333,7 +335,7 @@ def held_out_anchors(models: FoldModels, steps: Steps, medians: Steps) -> dict:
     }
 
 
-def _directions(models: FoldModels, steps: Steps, medians: Steps, held_out: str) -> list[dict]:
+def _directions(models: FoldModels, steps: InstanceSteps, medians: InstanceSteps, held_out: str) -> list[dict]:
     others = [name for name in steps.instances if name != held_out]
     count = len(steps.workloads)
     rows: dict[str, dict] = {name: {"anchor": held_out, "target": name, "n": count} for name in others}

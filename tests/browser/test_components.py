@@ -26,12 +26,12 @@ app = App("page.py", middleware=[Middleware(SecurityHeaders, policy=content_poli
 """
 PAGE = """
 import streamlit as st
-from ui.tables import Cell, Column
+from ui.tables import TableCell, Column
 from ui.tables import result_table
 from ui.session import session
 
 names, times, costs = ["g5.xlarge", "<i>own</i>", "p4d.24xlarge"], [612.0, 90.0, 210.0], [0.17, None, 1.63]
-cells = [Cell(name, gpu, color="#5454ee") for name, gpu in zip(names, ("A10G", "L4", "A100"))]
+cells = [TableCell(name, gpu, color="#5454ee") for name, gpu in zip(names, ("A10G", "L4", "A100"))]
 
 opened = result_table(
     names,
@@ -40,7 +40,7 @@ opened = result_table(
         Column(key="total_s", title="Time", values=times, words="{:.0f} s".format),
         Column(key="range", title="Range", values=times, cells=["1-2 s"] * 3, narrow_under="total_s"),
         Column(key="usd", title="Cost", values=costs, words="${}".format),
-        Column(key="sure", title="How sure", values=[2] * 3, cells=[Cell("fair", mark="●●○")] * 3),
+        Column(key="sure", title="How sure", values=[2] * 3, cells=[TableCell("fair", mark="●●○")] * 3),
     ),
     choices=session.predict_table,
     stem="made",

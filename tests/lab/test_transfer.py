@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
+from msgspec.structs import replace
 
 from profet_core.catalog.gpus import Gpu, load_gpus
 from profet_core.latency import quantile
@@ -32,14 +32,14 @@ from profet_lab.transfer.leave_one_gpu_out import (
     spread,
     target_of,
 )
-from profet_lab.transfer.rates import Evidence, evidence_widths, fit_rates, held_out_rows, held_out_tables
+from profet_lab.transfer.rates import RateRows, evidence_widths, fit_rates, held_out_rows, held_out_tables
 from profet_lab.transfer.reference_steps import reference_steps, steps_csv, throughput_log_sds
 from profet_lab.transfer.step_model import (
     BENCHMARK,
     HOST_OF,
     SETTING,
+    InstanceSteps,
     StepModelSetting,
-    Steps,
     fit_step_model,
     gpu_of,
     measured_medians,
@@ -64,7 +64,7 @@ SLOWNESS = {"g3s.xlarge": 1.7, "g4dn.xlarge": 1.0, "p2.xlarge": 3.0, "p3.2xlarge
 START_MS, COPY_FACTOR = 2.0, 1.25
 
 
-def made_steps() -> Steps:
+def made_steps() -> InstanceSteps:
     """Three networks of the benchmark's mix at six sizes, and D, bound by launches: 12 ms on the reference host."""
     sizes = [(pixels, batch) for pixels in (64, 224) for batch in (16, 32, 64)]
     workloads = pd.DataFrame(
@@ -85,11 +85,11 @@ def made_steps() -> Steps:
         idle_ms = np.where(bound, 2 * latency_ms[name] - busy_ms, 1 + launches * launch / 5)
         kinds_ms = busy_ms[:, None] * np.array([0.6, 0.0, 0.0, 0.4])
         parts[name] = StepParts(kinds_ms, copy_ms, idle_ms, np.full(len(busy_ms), np.inf), no_groups(len(busy_ms)))
-    return Steps(workloads, latency_ms, parts, parts)
+    return InstanceSteps(workloads, latency_ms, parts, parts)
 
 
 @pytest.fixture(scope="module")
-def made() -> Steps:
+def made() -> InstanceSteps:
     return made_steps()
 
 
@@ -104,7 +104,7 @@ def step_models(made) -> dict[str, StepModel]:
 LEFT, OTHERS = "p3.2xlarge", ["g3s.xlarge", "g4dn.xlarge", "p2.xlarge"]
 
 
-def everything(steps: Steps) -> np.ndarray:
+def everything(steps: InstanceSteps) -> np.ndarray:
     return np.ones(len(steps.workloads), bool)
 
 
@@ -226,8 +226,8 @@ def table(gpus: dict[str, Gpu], name: str = "one", faster: float = 1.0) -> pd.Da
     return pd.DataFrame(rows, columns=columns)
 
 
-def evidence_of(gpus: dict[str, Gpu], *tables: pd.DataFrame) -> Evidence:
-    found = Evidence(gpus, V100.name, MIX)
+def evidence_of(gpus: dict[str, Gpu], *tables: pd.DataFrame) -> RateRows:
+    found = RateRows(gpus, V100.name, MIX)
     found.add_tables(pd.concat(tables, ignore_index=True), 0.0)
     return found
 
@@ -300,7 +300,7 @@ WANTED = [Setting(*each) for each in product(STEP_SETTINGS, (WEIGHTS, KernelWeig
 
 
 @pytest.fixture(scope="module")
-def steps() -> Steps:
+def steps() -> InstanceSteps:
     return made_transfer_steps()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -17,7 +16,7 @@ from profet_core.transfer.model import TransferModel, target_of
 from profet_core.transfer.step_model import StepParts
 from profet_core.transfer.steps import AnchorSteps, known_steps, target_speeds
 from profet_core.transfer.targets import Host, host_named
-from profet_lab.transfer.step_model import HOST_OF, Steps
+from profet_lab.transfer.step_model import HOST_OF, InstanceSteps
 from tests.made.step_model import no_groups
 
 #: Work of every network on each instance over that on V100: what one benchmark point tells.
@@ -27,7 +26,7 @@ START_MS, COPY_FACTOR, TAIL_SHARE, PROFILED = 1.5, 1.25, 0.1, 1.7
 NETWORKS = {"ResNet50": (2.6, 12.0), "B": (4.0, 8.0), "C": (1.0, 14.0), "D": (0.02, 10.0)}
 
 
-def made_transfer_steps() -> Steps:
+def made_transfer_steps() -> InstanceSteps:
     """Four networks at nine sizes on all instances; launches bound D everywhere. Three fifths are convolutions."""
     workloads = pd.DataFrame(
         list(product(NETWORKS, (64, 128, 224), (16, 32, 64))), columns=["model", "pixels", "batch_size"]
@@ -46,11 +45,10 @@ def made_transfer_steps() -> Steps:
         idle_ms = np.where(bound, np.maximum(PROFILED * latency_ms[name] - busy_ms, 1.0), 1 + floor_ms / 5)
         kinds_ms = np.outer(busy_ms, [0.6, 0.0, 0.0, 0.4])
         parts[name] = StepParts(kinds_ms, copy_ms, idle_ms, np.full(len(busy_ms), np.inf), no_groups(len(busy_ms)))
-    return Steps(workloads, latency_ms, parts, parts)
+    return InstanceSteps(workloads, latency_ms, parts, parts)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Transferred(Estimate):
+class Transferred(Estimate, frozen=True, kw_only=True):
     """Steps on one GPU."""
 
     basis: Basis

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import pytest
 import streamlit as st
+from msgspec import Struct
+from msgspec.structs import astuple
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -91,7 +92,7 @@ KINDS += ("tensorflow-3-steps.trace.json.gz", "tensorflow-step.xplane.pb")
 
 
 @pytest.mark.parametrize("path", [path for path in FORMATS if path.name in KINDS], ids=lambda path: path.name)
-def test_every_format_is_taken_and_its_warning_comes_first(open_app, core, path):
+def test_every_format_is_taken_and_its_warnings_are_shown(open_app, core, path):
     app = upload(open_app(), (path.name, path.read_bytes()))
     assert not app.exception
     read = read_profile(path.read_bytes(), path.name)
@@ -105,7 +106,7 @@ def test_every_format_is_taken_and_its_warning_comes_first(open_app, core, path)
         # How many steps it was read as stands beside the choice.
         beside = steps_note(counted(read, latency_ms))
         expected = [" ".join(line.split()) for line in said if line not in beside]
-        assert notices(app)[: len(expected)] == expected
+        assert set(expected) <= {*notices(app)}
         assert not app.error
     inside(go(app, "compare"))
     assert not app.error and not app.exception
@@ -135,12 +136,9 @@ def raw_bytes_in(value, seen=None) -> bool:
         return any(raw_bytes_in(part, seen) for pair in value.items() for part in pair)
     if isinstance(value, list | tuple | set | frozenset):
         return any(raw_bytes_in(part, seen) for part in value)
-    parts = [getattr(value, field.name) for field in fields(value)] if is_dataclass(value) else vars_of(value)
-    return any(raw_bytes_in(part, seen) for part in parts)
-
-
-def vars_of(value) -> list:
-    return list(getattr(value, "__dict__", {}).values())
+    if isinstance(value, Struct) and any(raw_bytes_in(part, seen) for part in astuple(value)):
+        return True
+    return any(raw_bytes_in(part, seen) for part in getattr(value, "__dict__", {}).values())
 
 
 def test_the_session_holds_totals_only_and_the_server_lets_files_go(open_app, monkeypatch):

@@ -8,8 +8,8 @@ from profet_core.training.many_core import (
     PUBLISHED,
     PUBLISHED_PREDICTIONS_MIN,
     PUBLISHED_THREADS,
-    Network,
-    Training,
+    ManyCoreNetwork,
+    ManyCoreTraining,
     manycore,
     scaled_network,
     training_of,
@@ -17,7 +17,7 @@ from profet_core.training.many_core import (
 from tests.pages.conftest import go, lines, link, type_in
 
 
-def assert_shows(app, network: Network, training: Training, threads=PUBLISHED_THREADS):
+def assert_shows(app, network: ManyCoreNetwork, training: ManyCoreTraining, threads=PUBLISHED_THREADS):
     """The table is both models' answer."""
     assert not app.error and not app.exception, lines(app.error)
     shown, columns = app.dataframe[0].value, manycore(network, training, threads)
@@ -46,7 +46,7 @@ def test_flops_and_the_link_restore_the_view(open_app):
     app = type_in(app, "manycore_flops", 2.5e7)
     app = type_in(app, "manycore_test_images", 0)
     app.segmented_control(key="manycore_shows").set_value("speedup").run()
-    asked = scaled_network("own", 2.5e7), Training(60_000, 0, 15)
+    asked = scaled_network("own", 2.5e7), ManyCoreTraining(60_000, 0, 15)
     assert_shows(app, *asked)
     assert link(app) == {
         "manycore_from": "flops",

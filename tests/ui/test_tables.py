@@ -27,7 +27,7 @@ from ui.columns import (
     step_columns,
 )
 from ui.curves import gpu_look
-from ui.tables import Cell, Column, as_csv, as_json, chosen_columns, exported_rows, row_order
+from ui.tables import Column, TableCell, as_csv, as_json, chosen_columns, exported_rows, row_order
 
 NAMES, TIMES = ["b", "C", "none", "a", "nan"], [100.0, 20.0, None, 3.0, math.nan]
 NAME = Column(key="name", title="Name", values=NAMES)
@@ -104,12 +104,12 @@ def columns() -> tuple[Column, ...]:
 def test_a_row_as_it_is_read(columns):
     first, second = zip(*(column.drawn() for column in columns), strict=True)
     assert list(first) == [
-        Cell("T4 · AWS", beneath="slow", color=gpu_look("Tesla T4").color),
-        Cell("200 ms"),
-        Cell("184–217 ms"),
-        Cell("$1.00"),
-        Cell("fits, ≤ 512"),
-        Cell("Predicted", mark="●●●"),
+        TableCell("T4 · AWS", beneath="slow", color=gpu_look("Tesla T4").color),
+        TableCell("200 ms"),
+        TableCell("184–217 ms"),
+        TableCell("$1.00"),
+        TableCell("fits, ≤ 512"),
+        TableCell("Predicted", mark="●●●"),
     ]
     assert second[0].beneath.endswith(", does not fit")
     assert [cell.text for cell in second[2:]] == ["–", "$2.40", "does not fit", "Predicted"]
@@ -186,13 +186,13 @@ def page() -> None:
     import streamlit as st
 
     from ui.session import Table
-    from ui.tables import Cell, Column, result_table
+    from ui.tables import Column, TableCell, result_table
 
     names = ["slow", "<b>fast</b>", "middle"]
     opened = result_table(
         names,
         (
-            Column(key="plan", title="Plan", values=names, cells=[Cell(name, "GPU") for name in names]),
+            Column(key="plan", title="Plan", values=names, cells=[TableCell(name, "GPU") for name in names]),
             Column(key="total_s", title="Time", values=[900.5, 90.0, 450.0], words="{:.0f} s".format),
             Column(key="total_usd", title="Cost", values=[0.2, None, 1.5], words="${}".format, by_default=False),
         ),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from profet_core import InputError
 from profet_core.catalog import load_gpus
@@ -29,7 +29,7 @@ from profet_core.layers.rates import (
     PRODUCT_POWER,
     PRODUCTS,
     Case,
-    KnownSteps,
+    MeasuredRatios,
     Mode,
     case_key,
     case_of,
@@ -359,7 +359,7 @@ def test_a_cache_makes_small_tensors_faster_and_no_larger_batch_faster(models):
 
 
 def test_measured_steps_correct_the_same_network():
-    known = KnownSteps(
+    known = MeasuredRatios(
         names={"a": (0, 1)},
         places=np.array(["p3.2xlarge"]),
         modes=np.array([Mode.FP32]),

@@ -12,8 +12,8 @@ from profet_core.training.many_core import (
     PUBLISHED,
     PUBLISHED_PREDICTIONS_MIN,
     PUBLISHED_THREADS,
-    Network,
-    Training,
+    ManyCoreNetwork,
+    ManyCoreTraining,
     manycore,
     nearest_published,
     scaled_network,
@@ -22,25 +22,25 @@ from profet_core.training.many_core import (
 )
 
 SMALL, MEDIUM, LARGE = PUBLISHED.values()
-TOY = Network("toy", 1e6, 30, 70, 380, 0.1, 0.3, 7.0, (0.001, *(0.002 * step for step in range(1, 11))))
+TOY = ManyCoreNetwork("toy", 1e6, 30, 70, 380, 0.1, 0.3, 7.0, (0.001, *(0.002 * step for step in range(1, 11))))
 
 
-def row(network: Network, training: Training, threads: int) -> dict[str, float]:
+def row(network: ManyCoreNetwork, training: ManyCoreTraining, threads: int) -> dict[str, float]:
     return {name: values.item() for name, values in manycore(network, training, [threads]).items()}
 
 
 def test_both_models_by_hand():
     """Start 380 + 400 + 100 + 20 = 900; an epoch (100 + 30) 100 + 30 50 = 14,500 operations, of 15 / 1.238e9 s each."""
-    alone = row(TOY, Training(100, 50, 2), 1)
+    alone = row(TOY, ManyCoreTraining(100, 50, 2), 1)
     assert alone["a_preparation_s"] == pytest.approx(900 * 15 / 1.238e9)
     assert alone["a_images_s"] == pytest.approx(2 * 14_500 * 15 / 1.238e9)
     assert alone["a_contention_s"] == alone["b_contention_s"] == pytest.approx(0.001 * 2 * 100)
     # An epoch (0.4 + 0.1) 100 + 0.1 50 = 55 s; on 200 threads, four on a core, two cycles an instruction.
     assert (alone["b_preparation_s"], alone["b_images_s"], alone["b_total_s"]) == pytest.approx((7.0, 110.0, 117.2))
-    several = row(TOY, Training(100, 50, 2), 240)
+    several = row(TOY, ManyCoreTraining(100, 50, 2), 240)
     assert several["b_total_s"] == pytest.approx(7 + 110 / 240 * 2 + 0.012 * 200 / 240)
     assert several["b_speedup"] == pytest.approx(117.2 / several["b_total_s"])
-    assert row(TOY, Training(100, 0, 2), 1)["b_images_s"] == pytest.approx(100.0)
+    assert row(TOY, ManyCoreTraining(100, 0, 2), 1)["b_images_s"] == pytest.approx(100.0)
     columns = manycore(MEDIUM, training_of(MEDIUM), [480, 1, 480, 180])
     assert [columns[name].tolist() for name in ("threads", "cpi", "contention_s", "extrapolated")] == [
         [1, 180, 480],
@@ -80,7 +80,7 @@ def test_what_is_out_of_bounds_is_refused(numbers, says):
         manycore(LARGE, training_of(LARGE, *training), [threads])
     with pytest.raises(InputError, match="at least one number of threads"):
         manycore(LARGE, training_of(LARGE), [])
-    largest = row(scaled_network("own", 1e16), Training(10**9, 10**9, 10**6), 1)
+    largest = row(scaled_network("own", 1e16), ManyCoreTraining(10**9, 10**9, 10**6), 1)
     assert all(math.isfinite(value) for value in largest.values())
 
 
@@ -128,7 +128,7 @@ def test_beyond_the_published_networks_an_images_part_grows_in_proportion(end, t
 
 
 def test_notes_say_what_was_extrapolated():
-    def notes(network: Network, threads: int) -> list[str]:
+    def notes(network: ManyCoreNetwork, threads: int) -> list[str]:
         return words_of(network, training_of(network), [threads])[1]
 
     assert notes(SMALL, 240) == notes(scaled_network("own", 1e7), 240) == []
