@@ -35,7 +35,7 @@ from ui.words import one_line_errors, plain, show_error, show_warning
 Linked = Callable[[], Iterable[Part | str]]
 Draw = Callable[[Resources], None]
 #: What a link of one page may ask another page to show: settings that follow no profile.
-_ASKED_FOR = ("view", "inspect", "open", "part")
+_ASKED_FOR = ("view", "inspect", "open")
 
 
 def run_page(

@@ -16,6 +16,7 @@ from profet_core.answers.context import (
     filtered_context,
     filtered_rows,
     market_offers,
+    named_meta,
     scaleout_model,
 )
 from profet_core.answers.documents import RENTED, Keys, keys
@@ -290,7 +291,7 @@ def node_rows(
     if not question.whole_nodes and question.network in (None, NO_NETWORK) and question.parameters is None:
         return steps
     batch_size, pixels = size
-    known = chosen_parameters(question.network, question.parameters, training.profile.meta, pixels)
+    known = chosen_parameters(question.network, question.parameters, named_meta(training.profile), pixels)
     if known is None:
         raise InputError(
             "Give the network with {network} or its size with {parameters}: multi-GPU steps depend on it.",

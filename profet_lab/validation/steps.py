@@ -35,6 +35,7 @@ COMPARED = (
 CASES, BATCH_SIZES = (TF32, AMP, CHANNELS_LAST), (16, 32, 64, 128)
 #: GPUs on which a larger batch is to take no less, and the one on which repeats are compared.
 SLOPES, REPEATED = ("A100-SXM4-80GB", "H100-SXM5-80GB", "B200"), "H100-SXM5-80GB"
+REPEATED_PIXELS = (64, 224)
 #: Smaller batches of published tables measure launches, too; of the script only networks that no host delays compare.
 _LARGE, _NOT_DELAYED = 64, "vgg"
 
@@ -94,15 +95,16 @@ def ratios_of(models: Models, measurements: Measurements, anchor: str, *, named:
 
 
 def repeated(models: Models, measurements: Measurements, anchor: str) -> pd.DataFrame:
-    """Answers in TF32 of every run on `SLOPES`: the workloads' columns, and a column a GPU."""
-    workloads, names = measurements.workloads.reset_index(drop=True), measurements.operations
+    """Answers in TF32 of every run of `REPEATED_PIXELS` on `SLOPES`: the workloads' columns, and a column a GPU."""
+    is_asked, names = measurements.workloads["pixels"].isin(REPEATED_PIXELS).to_numpy(), measurements.operations
+    workloads = measurements.workloads[is_asked].reset_index(drop=True)
     profiles = [
         Profile(dict(zip(names, row.tolist(), strict=True)), meta=ProfileMeta(batch_size=int(batch), pixels=int(side)))
         for row, batch, side in zip(
-            measurements.times_us[anchor], workloads["batch_size"], workloads["pixels"], strict=True
+            measurements.times_us[anchor][is_asked], workloads["batch_size"], workloads["pixels"], strict=True
         )
     ]
-    known_ms = np.asarray(measurements.latency_ms[anchor], float).tolist()
+    known_ms = np.asarray(measurements.latency_ms[anchor], float)[is_asked].tolist()
     found = predict_many(
         models, one_offer_per_gpu(models), profiles, anchor, targets=SLOPES, latencies_ms=known_ms, trust_latency=True,
         **asked(TF32),

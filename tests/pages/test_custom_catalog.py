@@ -90,7 +90,7 @@ def test_what_is_wrong_is_one_line_and_changes_nothing(open_app, edit, wrong, sa
 def test_a_custom_price_replaces_the_list_price_goes_into_the_link_and_can_be_taken_back(open_app, edit):
     app = price(open_app(preset="original"), edit, "p3.2xlarge", 1.5)
     assert app.query_params["price_p3.2xlarge"] == "1.5" and not app.error
-    assert column(app, "$/h")["p3.2xlarge own price"] == "$1.50"
+    assert column(app, "$/h")["p3.2xlarge your price"] == "$1.50"
     price(app, edit, "p3.2xlarge", 0)
     assert len(lines(app.error)) == 1 and app.session_state["price"] == {"p3.2xlarge": 1.5}
     price(app, edit, "g4dn.xlarge", 0.2)

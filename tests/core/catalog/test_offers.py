@@ -79,7 +79,7 @@ def test_a_discount_guesses_spot_offers_and_a_custom_price_stands_in_every_marke
             offers_in_market(catalog, spot_discount=discount)
     for market in ("on-demand", "spot", "any"):
         rows = offers_in_market(catalog, market, custom_usd_per_hour={"g5.xlarge": 0.3})
-        assert [(row.usd_per_hour, row.market) for row in rows if row.name == "g5.xlarge"] == [(0.3, "own price")]
+        assert [(row.usd_per_hour, row.market) for row in rows if row.name == "g5.xlarge"] == [(0.3, "your price")]
     with pytest.raises(InputError, match="Unknown instance"):
         offers_in_market(catalog, custom_usd_per_hour={"g9.huge": 1})
 
