@@ -495,8 +495,9 @@ def _add_kind(effects: _Effects, rows: pd.DataFrame, part: int, kind: str, peaks
     if kind in FLOPS:
         effects.add(rows, part, _POWERS["watts"], "power", "watts", by=-rows["watts"])
     if group == "compute":
-        for precision, some in (("tf32", rows["mode"] == Mode.TF32), ("half", rows["mode"] >= Mode.HALF)):
-            effects.add(rows[some], part, _POWERS[precision], "power", precision, by=-rows["tensor"][some])
+        for precision, in_precision in (("tf32", rows["mode"] == Mode.TF32), ("half", rows["mode"] >= Mode.HALF)):
+            own = rows[in_precision]
+            effects.add(own, part, _POWERS[precision], "power", precision, by=-own["tensor"])
         on_tensor = rows[rows["has_tensor"]]
         effects.add(on_tensor, part, (0.0, _GENERATION), "gpu", "tensor", on_tensor["generation"], by=-1.0)
 

@@ -131,7 +131,7 @@ def log_clock(gpu: Gpu) -> float:
     return math.log(gpu.boost_mhz / _USUAL_MHZ)
 
 
-def log_cached(l2_mb: FloatArray, is_half: FloatArray, written: FloatArray, kernels: FloatArray) -> FloatArray:
+def log_cached(l2_mb: FloatArray, is_half: np.ndarray, written: FloatArray, kernels: FloatArray) -> FloatArray:
     """How much of a step's tensors the cache of a GPU holds: the logarithm of 1 + cache / two tensors of mean size.
 
     Parameters

@@ -17,6 +17,7 @@ from profet_core.layers.by_name import step_by_counts
 from profet_core.layers.estimate import NetworkStep, estimate
 from profet_core.layers.networks import counts_of
 from profet_core.layers.rates import Mode
+from profet_core.offers import OfferTable
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import predict, predict_many
 from profet_core.prediction.sizes import curves_at
@@ -84,14 +85,19 @@ def ratios_of(models: Models, measurements: Measurements, anchor: str, *, named:
         tables = curves_at(models, [found], "batch", BATCH_SIZES, instances=COMPARED)
         for size, table in zip(BATCH_SIZES, tables, strict=True):
             step = NetworkStep(counts, size, "resnet50", **asked(case))
-            by_name = {one.instance: one.latency_ms for one in estimate(models, catalog, step, COMPARED).rows}
+            by_name, by_profile = _by_gpu(estimate(models, catalog, step, COMPARED).rows), _by_gpu(table)
             rows += [
-                {"gpu": gpu, "case": case, "batch_size": size, "ratio": by_name[gpu] / table.latencies_ms[gpu]}
+                {"gpu": gpu, "case": case, "batch_size": size, "ratio": by_name[gpu] / by_profile[gpu]}
                 for gpu in COMPARED
             ]
-    logs = np.abs(np.log([one["ratio"] for one in rows]))
+    logs = np.abs(np.log(np.array([one["ratio"] for one in rows], float)))
     largest, mean = float(np.exp(logs.max())), float(np.exp(logs).mean())
     return {"anchor": anchor, "named": named, "largest": largest, "mean": mean, "rows": rows}
+
+
+def _by_gpu(rows: OfferTable) -> dict[str, float]:
+    """GPU -> latency, of offers that have its name."""
+    return {row.instance: row.latency_ms for row in rows if row.latency_ms is not None}
 
 
 def repeated(models: Models, measurements: Measurements, anchor: str) -> pd.DataFrame:
@@ -175,7 +181,7 @@ def pairs_of(models: Models, batch_size: int = 256) -> list[dict[str, Any]]:
     found = []
     for gpu, other, code, (low, high) in PAIRS:
         step = NetworkStep(counts, batch_size, "resnet50", precision=AMP, training_code=code)
-        rows = {one.instance: one.latency_ms for one in estimate(models, catalog, step, (gpu, other)).rows}
+        rows = _by_gpu(estimate(models, catalog, step, (gpu, other)).rows)
         ratio = rows[other] / rows[gpu]
         found.append({"gpu": gpu, "other": other, "code": code, "ratio": ratio, "low": low, "high": high})
     return found
