@@ -77,7 +77,7 @@ def test_a_step_that_does_not_fit_stays_as_a_row_without_a_bar_and_wins_nothing(
     app = open_app(chart="bars", sample=VGG, batch="256", preset="original", per="training")
     (times, _) = bars(app)
     gone = [row for row in times if row["value"] is None]
-    assert gone and all("largest batch" in row["text"] for row in gone) and len(times) == 4
+    assert gone and all("up to batch" in row["text"] for row in gone) and len(times) == 4
     assert not any(row["name"].split(" ")[0] in card for row in gone for card, _ in cards(app))
 
 
