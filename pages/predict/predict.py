@@ -57,7 +57,7 @@ from ui.session import NetworkFile, Part, PredictView, Training, session
 from ui.words import plain
 
 TITLE = ":primary[PROFET]\N{EN SPACE}Which cloud GPU should I train my network on?"
-NO_PROFILE = "No profile? Use a network's name"
+NO_PROFILE = "No profile?"
 #: Keys of what is remembered between two moves of a slider, and of the choice of an instance.
 _PROFILED, _DETAILS = "predict:profiled", "predict:details"
 _BOUNDARY = "Training steps only: no start-up, {}storage or egress."
@@ -146,7 +146,8 @@ def _below_cards(resources: Resources, answer: AdviseAnswer, advice: Advice, per
     lines = [error_sentence(advice.recommended, *resources.models.held_out_errors)]
     if per is Period.TRAINING and (found := best_batch(resources, replace(answer, advice=advice))):
         lines.append(found.sentence)
-    st.caption(plain(" ".join(filter(None, lines))))
+    with st.container(key="below-cards"):
+        st.caption(plain(" ".join(filter(None, lines))))
 
 
 def _show_result(
@@ -232,7 +233,8 @@ def _strip(resources: Resources, network: Predicted) -> None:
             choose = partial(setattr, session.profile, "source", "upload")
             st.button("Use my own profile", key="use-own", icon=":material/upload:", on_click=choose)
             choose = partial(setattr, session.profile, "source", "name")
-            st.button(f":primary[{NO_PROFILE}]", key="no-profile", type="tertiary", on_click=choose)
+            tip = "Use the name of a network, or a time that you measured."
+            st.button(f":primary[{NO_PROFILE}]", key="no-profile", type="tertiary", on_click=choose, help=tip)
 
 
 def _toolbar(resources: Resources) -> None:
