@@ -175,7 +175,7 @@ class Code(WordedEnum):
     )
     STEPS_ASSUMED = (
         "steps_assumed",
-        "Assumes that the file covers {steps}, as it has no step count. If that is wrong, set the number of steps.",
+        "Assumes that the file covers {steps}. If that is wrong, set the number of steps.",
     )
     UNATTRIBUTED = (
         "unattributed",

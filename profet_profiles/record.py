@@ -228,14 +228,6 @@ def holds_work(operations: Iterable[str]) -> bool:
     return any(_WORK.search(name) for name in operations)
 
 
-def several_calls_note(times: int) -> str:
-    """The warning where a step calls its network several times."""
-    return (
-        f"The network ran {times} times in one step; the batch size is that of one call. If gradients are accumulated, "
-        f"the step and its latency cover {times} batches."
-    )
-
-
 def hidden_copies_note(hidden_us: float, counted_us: float) -> str:
     """Name the time that a profile leaves out of a step for copies that ran beside computation."""
     share = hidden_us / (hidden_us + counted_us)

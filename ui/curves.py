@@ -82,7 +82,7 @@ _SIZES = {
     "pixels": ("Image size (px)", (32, 64, 128, 256, 512, 1024)),
 }
 #: Pixels, of them around the plot, and how much is seen of what lies beyond a GPU's memory.
-_HEIGHT, _AROUND_PX, _PALE = 420, 100, 0.45
+_HEIGHT, _AROUND_PX, _PALE = 420, 72, 0.45
 #: Pixels from the end of a line to its label, of a label's line and letter; letters of the longest label.
 _LEADER_PX, _LINE_PX, _LETTER_PX, _MAX_LETTERS = 14, 15, 6.4, 18
 #: With more curves than these, only the chosen one has a band: bands over each other say nothing.
@@ -139,7 +139,7 @@ def curves(
         low, high = min(drawn) / unit, max(drawn) / unit
         y["range"] = [math.log10(low) - 0.05, math.log10(high) + 0.05] if log else [0, 1.05 * high]
         notes, room_px = _end_labels(rows, unit, x, y, log=log)
-        names = {"annotations": notes, "margin": {"r": room_px}, "showlegend": False}
+        names = {"annotations": notes, "margin": {"r": room_px, "t": 12}, "showlegend": False}
     return framed(
         traces,
         x=x,
@@ -186,7 +186,7 @@ def show_basis_legend(rows: Sequence[Curve], level: float | None) -> None:
     """What the colors of curves mean, and their bands and marks."""
     shown = {row.look.color for row in rows}
     of_one = " of the bold line" if len(rows) > _MAX_BANDS else ""
-    more = [f"▒ {level or LEVEL:.0%} prediction interval{of_one}"]
+    more = [f"░ {level or LEVEL:.0%} prediction interval{of_one}"]
     if any(row.largest_fit is not None for row in rows):
         more += ["┃ largest that fits", "┄ may not fit in memory"]
     show_legend(shown, {color: f"{word}: {word.words}" for word, color in COLORS.items()}, *more)

@@ -76,7 +76,7 @@ def _filter(resources: Resources) -> None:
 def offer_buttons(resources: Resources) -> None:
     """What filters offers, everything about prices in a dialog, and the filters, each to remove with one click."""
     _filter(resources)
-    if st.button("Prices", key="offers"):
+    if st.button("Prices", key="offers", help="Prices and custom GPUs"):
         prices_dialog()
     if chosen := filter_words(chosen_filter(resources), resources.catalog.filter_options()):
         with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="chips"):

@@ -60,7 +60,7 @@ TITLE = ":primary[PROFET]\N{EN SPACE}Which cloud GPU should I train my network o
 NO_PROFILE = "No profile?"
 #: Keys of what is remembered between two moves of a slider, and of the choice of an instance.
 _PROFILED, _DETAILS = "predict:profiled", "predict:details"
-_BOUNDARY = "Training steps only: no start-up, {}storage or egress."
+_BOUNDARY = "Training time only, without start-up, {}storage, or egress."
 
 
 def sidebar(resources: Resources) -> None:
@@ -75,7 +75,7 @@ def _other_inputs(resources: Resources) -> None:
     deadline, budget = st.columns(2, gap="small")
     number_field("Deadline (h)", Training.deadline_hours, empty="none", at=deadline)
     number_field("Budget ($)", Training.budget_usd, empty="none", at=budget)
-    tip = "Cards recommend an instance only if it fits in memory and meets deadline and budget with this probability."
+    tip = "How sure you want to be that the deadline and budget are met, and that a step fits in memory."
     number_field("Confidence (%)", Training.certainty, tip=tip)
     validation_input()
     held = profile_in_slot(resources, session.profile)
@@ -220,7 +220,7 @@ def _details_choice(rows: Sequence[Plan]) -> None:
     # It opens one after another: the choice is not kept.
     st.session_state[_DETAILS] = None
     choose = lambda: session.predict_table.choose(st.session_state[_DETAILS] or "")  # noqa: E731
-    select("Details of an instance", _DETAILS, names, on_change=choose, **look)
+    select("Open an instance", _DETAILS, names, on_change=choose, **look)
 
 
 def _strip(resources: Resources, network: Predicted) -> None:
@@ -242,7 +242,7 @@ def _toolbar(resources: Resources) -> None:
     known = recorded_sizes(resources)["batch"] is not None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="toolbar"):
         choice(
-            "Show for",
+            "Result for",
             PredictView.per if known else "per:step",
             PredictView.per.options,
             disabled=not known,

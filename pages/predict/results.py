@@ -390,7 +390,7 @@ def why_not(row: Plan) -> str:
     """Why a row has no number: "doesn't fit; largest batch 48"."""
     if row.fit is not None and does_not_fit(row.fit):
         return row.fit.description
-    return "enter step time in 3 to see it" if row.is_anchor else row.reason
+    return "Enter a step time (3) to see this GPU" if row.is_anchor else row.reason
 
 
 #: Other offers of the same GPU that are named; the table has them all.

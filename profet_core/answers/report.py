@@ -177,5 +177,4 @@ def _names(plans: Sequence[Plan], basis: Basis) -> str:
 
 
 def _first(names: Sequence[str]) -> str:
-    more = len(names) - _MAX_NAMES
-    return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(names) if len(names) <= _MAX_NAMES else f"{len(names)} offers"

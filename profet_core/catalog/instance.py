@@ -359,11 +359,3 @@ def _month_words(month: str, names: Sequence[str]) -> str:
     words = f"{calendar.month_name[int(number)]} {year}" if number else year
     named = ", ".join(names) if len(names) <= _NAMED_PRICES else f"{len(names)} offers"
     return f"{words}: {named}" if names else words
-
-
-def instance_words(entry: Instance) -> str:
-    """'g4dn.xlarge (Tesla T4, AWS)', with 'retired' where it can't be rented any more."""
-    gpus = entry.gpu if entry.gpu_count == 1 else f"{entry.gpu_count} x {entry.gpu}"
-    cloud = "" if entry.provider == CUSTOM_PROVIDER else cloud_words(entry.provider)
-    retired = "retired" if entry.status == "retired" else ""
-    return f"{entry.name} ({', '.join(filter(None, (gpus, cloud, retired)))})"

@@ -299,13 +299,6 @@ class Factors(Struct, frozen=True):
         return -math.log(min(joined, max(1.0, left)))
 
 
-def shares_there(shares: ByClass, compute: float, bandwidth: float) -> ByClass:
-    """Shares on a GPU, by its log rates, from those on the reference GPU."""
-    logs = (compute,) * ON_TENSOR_CORES + (bandwidth,) * (len(CLASSES) - ON_TENSOR_CORES)
-    work = [share * math.exp(-rate) for share, rate in zip(shares, logs, strict=True)]
-    return tuple(one / sum(work) for one in work)  # type: ignore[return-value]
-
-
 def rates_of(content: JsonObject) -> Rates:
     """Parse the rates of a file; raises `ValueError` or similar for invalid content."""
     specs = content["law"]

@@ -180,7 +180,7 @@ def check(page: Page, plans: dict[str, dict], epochs: int) -> None:
         format_usd(plan["total_usd"] * epochs / 90) for plan in ordered
     ]
     (anchor,) = [(name, text) for name, text in times if name.endswith("(anchor)")]
-    assert anchor[1] == "enter step time in 3 to see it"
+    assert anchor[1] == "Enter a step time (3) to see this GPU"
 
 
 def test_the_first_screen_has_bars_above_the_fold_and_few_words(browser, app_url):
