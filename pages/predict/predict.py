@@ -147,7 +147,8 @@ def _below_cards(resources: Resources, answer: AdviseAnswer, advice: Advice, per
     lines = [error_sentence(advice.recommended, *resources.models.held_out_errors)]
     if per is Period.TRAINING and (found := best_batch(resources, replace(answer, advice=advice))):
         lines.append(found.sentence)
-    st.caption(plain(" ".join(filter(None, lines))))
+    with st.container(key="below-cards"):
+        st.caption(plain(" ".join(filter(None, lines))))
 
 
 def _show_result(
@@ -234,7 +235,8 @@ def _strip(resources: Resources, network: Predicted) -> None:
             choose = partial(setattr, session.profile, "source", "upload")
             st.button("Use my own profile", key="use-own", icon=":material/upload:", on_click=choose)
             choose = partial(setattr, session.profile, "source", "name")
-            st.button(f":primary[{NO_PROFILE}]", key="no-profile", type="tertiary", on_click=choose)
+            tip = "Use the name of a network, or a time that you measured."
+            st.button(f":primary[{NO_PROFILE}]", key="no-profile", type="tertiary", on_click=choose, help=tip)
 
 
 def _toolbar(resources: Resources) -> None:

@@ -312,7 +312,7 @@ def load_models(folder: Path | str | None = None) -> Models:
 _FILES = (MANIFEST_NAME, CALIBRATED_NAME)
 
 
-def report_figure(folder: Path, report: str, *path: str | tuple[str, Any]) -> float:
+def report_figure(folder: Path, report: str, *path: str | Sequence[str | int]) -> float:
     """A figure of a models folder's report, by the keys that lead to it; a pair chooses the row that has this value."""
     found: Any = json.loads((folder / f"{report}.json").read_bytes())
     for step in path:
@@ -322,10 +322,8 @@ def report_figure(folder: Path, report: str, *path: str | tuple[str, Any]) -> fl
 
 #: Where reports have the error on networks unlike all others: on profiled GPUs, and by rates of work on any.
 UNSEEN_PROFILED = ("validation", "default", "without_twin", "mape_with_latency")
-UNSEEN_BY_RATES = (
-    *("estimate_validation", "judged", ("held_out", "families, as answered to users of another source")),
-    "mape",
-)
+_ANY_SOURCE = ("held_out", "families, as answered to users of another source")
+UNSEEN_BY_RATES = ("estimate_validation", "judged", _ANY_SOURCE, "mape")
 
 
 class CustomModels(Struct, frozen=True):
