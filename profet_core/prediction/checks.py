@@ -214,11 +214,11 @@ def refusal(profile: Profile) -> str:
 
 def _no_cnn(profile: Profile) -> str:
     """Why a step is of no CNN, or too much of it is unknown; empty if it is of one."""
-    sums, known = {_CONVOLUTIONS: 0.0, _PRODUCTS: 0.0, "": 0.0}, _shipped_work()
+    sums, known = {_CONVOLUTIONS: 0.0, _PRODUCTS: 0.0, "": 0.0}, load_operation_kinds().shipped
     unknown_us: dict[str, float] = {}
     for name, us in profile.operations.items():
         # Most names are in the table.
-        sums[known[name] if name in known else _work(name)] += us
+        sums[_shipped_work(name) if name in known else _work(name)] += us
         is_device = name not in known and name.startswith(DEVICE_PREFIX) and name not in IDLE_OPERATIONS
         if is_device and kind_of(name) is None:
             unknown_us[name] = us
@@ -243,9 +243,8 @@ def _work(operation: str) -> str:
     return _CONVOLUTIONS if found.startswith(("convolution", "depthwise")) else found if found == _PRODUCTS else ""
 
 
-@cache
-def _shipped_work() -> dict[str, str]:
-    return {name: _work(name) for name in load_operation_kinds().shipped}
+#: Of the shipped names alone: a visitor's are not kept.
+_shipped_work = cache(_work)
 
 
 def refusal_by(models: Models, profile: Profile) -> str:
