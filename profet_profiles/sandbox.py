@@ -13,7 +13,6 @@ import queue
 import re
 import signal
 import sys
-import tempfile
 import threading
 import time
 import zlib
@@ -136,6 +135,8 @@ def taken(source: bytes | BinaryIO) -> Iterator[BinaryIO]:
     if is_real and not isinstance(source, bytes):
         yield source
         return
+    import tempfile
+
     has_memory = hasattr(os, "memfd_create")
     with os.fdopen(os.memfd_create("profile"), "w+b") if has_memory else tempfile.TemporaryFile() as file:
         if isinstance(source, bytes):

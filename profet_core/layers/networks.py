@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import gzip
 import math
 import re
@@ -264,6 +263,8 @@ def named_network(text: str) -> NamedNetwork:
 
 def near_names(text: str) -> tuple[str, ...]:
     """Names of CNNs that were perhaps meant: the text's start, what starts with the text, and what is alike."""
+    import difflib
+
     typed = _typed(text)
     *_, (bare, _), _, _ = _readings(typed)
     key = _key(_PREFIXES.sub("", bare))
@@ -458,10 +459,11 @@ def _table() -> Mapping[str, NamedNetwork]:
     own: dict[tuple[str, str], tuple[int, str]] = {}
     for line in gzip.decompress(shipped_bytes(PACKED)).decode().splitlines()[1:]:
         library, name, is_native, weights, step, numbers = line.split(",", 5)
-        of_network = rows.setdefault((library, name), [])
         if is_native == "1":
             own[library, name] = int(step), weights
-        of_network.insert(0 if is_native == "1" else len(of_network), numbers)
+            rows.setdefault((library, name), []).insert(0, numbers)
+        else:
+            rows.setdefault((library, name), []).append(numbers)
     found: dict[str, NamedNetwork] = {}
     keys: set[str] = set()
     for (library, name), lines in rows.items():
@@ -517,11 +519,15 @@ def _shared(parameters: int) -> Mapping[str, str]:
 _RANKS = ("torchvision", "keras", *(name for name in LIBRARIES if name not in ("torchvision", "keras")))
 
 
+def _by_rank() -> list[NamedNetwork]:
+    return sorted(_table().values(), key=lambda one: _RANKS.index(one.library))
+
+
 @cache
 def _names() -> Mapping[tuple[str, str], str]:
     """(Library or "", key of a name there) -> unique name; the first counts."""
     found: dict[tuple[str, str], str] = {}
-    for network in sorted(_table().values(), key=lambda one: _RANKS.index(one.library)):
+    for network in _by_rank():
         key = _key(network.library_name)
         found.setdefault(("", key), network.name)
         found.setdefault((network.library, key), network.name)
@@ -532,7 +538,7 @@ def _names() -> Mapping[tuple[str, str], str]:
 def _checkpoints() -> Mapping[tuple[str, str], tuple[str, int]]:
     """(Library or "", key of a checkpoint) -> its network's unique name, and its size; the first counts."""
     found: dict[tuple[str, str], tuple[str, int]] = {}
-    for network in sorted(_table().values(), key=lambda one: _RANKS.index(one.library)):
+    for network in _by_rank():
         for checkpoint, pixels in network.checkpoints.items():
             key = _key(network.library_name + checkpoint if checkpoint.startswith(".") else checkpoint)
             for library in ("", network.library):
@@ -616,5 +622,8 @@ def _candidates(key: str) -> Iterator[str]:
 
 def _key(text: str) -> str:
     """What two spellings of one name have in common: no case, and no marks but between two numbers."""
-    text = re.sub(r"(?<=\d)[\s_./()-]+(?=\d)", "~", text.lower().replace("+", "plus"))
-    return re.sub(r"[\s_./()-]+", "", text)
+    return _MARKS.sub("", _MARKS_BETWEEN.sub("~", text.lower().replace("+", "plus")))
+
+
+#: All, and those between two numbers.
+_MARKS, _MARKS_BETWEEN = re.compile(r"[\s_./()-]+"), re.compile(r"(?<=\d)[\s_./()-]+(?=\d)")
