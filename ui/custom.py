@@ -124,21 +124,24 @@ def _network(shown: Held | None) -> Held | None:
     file = session.file
     step: dict[str, Any] = {"optimizer": file.net_optimizer, "frozen_backbone": file.net_frozen}
     if file.net_from == "name":
-        profile = _named(file.net, file.net_batch, file.net_pixels, **step)
-        name = profile.known_as or file.net
-    else:
-        network = given_network().network
-        if network is None:
-            return shown if shown is not None and not shown.is_network else None
-        profile, name = file_profile(network, file.net_batch, **step), network.name
-    return Held(f"network:{name}", profile, name, "network")
+        return named_network(file.net, file.net_batch, file.net_pixels, **step)
+    network = given_network().network
+    if network is None:
+        return shown if shown is not None and not shown.is_network else None
+    return _held(network.name, file_profile(network, file.net_batch, **step))
 
 
-def _named(name: str, batch_size: int, pixels: int | None, **step: Any) -> NetworkProfile:
+def named_network(name: str, batch_size: int, pixels: int | None = None, **step: Any) -> Held:
+    """A network by its name, at its own image size by default; one that isn't known says so."""
     try:
-        return named_profile(name, batch_size, pixels, **step)
+        profile = named_profile(name, batch_size, pixels, **step)
     except InputError as error:
-        return unknown_profile(name, sentence(error_words(error)))
+        profile = unknown_profile(name, sentence(error_words(error)))
+    return _held(profile.known_as or name, profile)
+
+
+def _held(name: str, profile: NetworkProfile) -> Held:
+    return Held(f"network:{name}", profile, name, "network")
 
 
 def profile_to_predict(resources: Resources) -> Held:

@@ -26,7 +26,7 @@ from ui.resources import Resources
 from ui.session import DEFAULT_METHOD, Field, NetworkFields, Training, latency_text, method_options, session
 from ui.words import plain, sentence
 
-SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size (pixels)"}
+SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size"}
 
 
 def choice(label: str, field: Field[str] | str, options: Mapping[str, str] | None = None, **more: Any) -> None:
@@ -157,20 +157,20 @@ def precision_input() -> None:
     select(
         "Precision",
         NetworkFields.precision,
-        help="As profiled: the profile's precision; an FP32 profile means TF32 on Ampere and later, as TensorFlow and "
-        "PyTorch run it. FP32: without TF32.",
+        help="*As profiled* keeps the profile's precision. FP32 profiles run as TF32 on Ampere and newer GPUs, as in "
+        "TensorFlow. Choose FP32 to turn TF32 off.",
     )
 
 
 def training_code_input() -> None:
     """How the training is written."""
-    tip = "Channels-last: and compiled, which AMP gains more from. As profiled: what the profile's kernels show."
+    tip = "Memory format and compilation of your code. AMP gains more from channels-last and compiled code."
     select("Training code", NetworkFields.training_code, help=tip)
 
 
 def workload_input() -> None:
     """Images and epochs."""
-    images, epochs = st.columns(2, gap="small")
+    images, epochs = st.columns(2, gap="small", vertical_alignment="bottom")
     number_field("Images per epoch", Training.images, at=images)
     number_field("Epochs", Training.epochs, at=epochs)
 
@@ -229,7 +229,9 @@ def network_name_input(field: Field[str], **more: Any) -> None:
 
 def parameters_input(meta: ProfileMeta | None) -> None:
     """The network's name or its parameters; empty: as the meta of the profile tells. What is neither, the page says."""
-    known = None if meta is None else recorded_parameters(meta)
+    known, empty = None if meta is None else recorded_parameters(meta), "ResNet50, or 25.6M"
+    if known is not None:
+        empty = known.words if known.name else f"{format_count(known.count)}, as profiled"
 
     def answer_nodes() -> None:
         # Whoever says what GPUs share has several in mind: on every page.
@@ -241,7 +243,7 @@ def parameters_input(meta: ProfileMeta | None) -> None:
         index=None,
         accept_new_options=True,
         key=Training.network.key,
-        placeholder="ResNet50, or 25.6M" if known is None else f"{format_count(known.count)}, as profiled",
+        placeholder=empty,
         help="A network's name or its number of parameters, which is the number of gradients each GPU sends.",
         on_change=answer_nodes,
         persist_state="session",
@@ -298,23 +300,26 @@ def recorded_sizes(resources: Resources) -> dict[str, int | None]:
 def _size_slider(axis: str, recorded: int | None) -> None:
     """Fixed while the profile's own size is not known."""
     if recorded is None:
-        tip = f"Needs the {'batch' if axis == 'batch' else 'image'} size that the profile was recorded at."
+        tip = f"Enter the recorded {'batch' if axis == 'batch' else 'image'} size first."
         if session.profile.source == "name":
             by_file = axis == "pixels" and session.file.net_from == "file"
             tip = "For another size, upload the network's file again." if by_file else "Needs a network."
-        st.select_slider(SIZE_LABELS[axis], axis_range(axis), key=f"slider:{axis}:off", disabled=True)
+        # A size that nobody gave is none: a dash, not the smallest one.
+        waits: Any = {"format_func": lambda _: "\N{EN DASH}", "key": f"slider:{axis}:off", "disabled": True}
+        st.select_slider(SIZE_LABELS[axis], axis_range(axis), **waits)
         st.caption(tip)
         return
     chosen = getattr(session.training, f"at_{axis}") or recorded
     key = f"slider:{axis}"
     here = (chosen, session.custom.link_page)
-    if st.session_state.get(f"{key}:drawn") != here or st.session_state.get(key) != chosen:
+    if is_new := st.session_state.get(f"{key}:drawn") != here or st.session_state.get(key) != chosen:
         # Only then, and on another page: what is written here replaces what the visitor moves meanwhile.
         st.session_state[key], st.session_state[f"{key}:drawn"] = chosen, here
 
     def choose() -> None:
         moved = st.session_state[key]
         setattr(session.training, f"at_{axis}", None if moved == recorded else moved)
+        st.session_state[f"{key}:drawn"] = (moved, session.custom.link_page)
 
     stops = sorted({*sizes_for(axis, recorded), chosen})
     label = SIZE_LABELS[axis]
@@ -322,6 +327,8 @@ def _size_slider(axis: str, recorded: int | None) -> None:
     if chosen != recorded and not by_name:
         # In the label's line it takes no room: nothing jumps.
         label += f"\N{EN SPACE}:small[scaled from {recorded}]"
-    tip = "Another image size assumes more classes at larger images, as in the measured data."
+    tip = "At other image sizes the number of classes changes too, as in the measured data (10 to 1,000)."
     is_classifier = axis == "pixels" and recorded <= axis_range(axis)[1] and not by_name
-    st.select_slider(label, stops, key=key, on_change=choose, help=tip if is_classifier else None)
+    # The run that wrote it may be cut short before the browser has the slider: then it begins at this value.
+    begins: Any = {} if is_new else {"value": chosen}
+    st.select_slider(label, stops, key=key, on_change=choose, help=tip if is_classifier else None, **begins)

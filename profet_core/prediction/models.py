@@ -228,6 +228,15 @@ class Models:
         """Multi-GPU scaling model; None if absent."""
         return self._coefficients(SCALEOUT_NAME, load_scaleout)
 
+    @cached_property
+    def held_out_errors(self) -> tuple[float | None, float | None]:
+        """Mean error on networks unlike all others, percent: on profiled GPUs, and on others; None: no report."""
+        found: list[float | None] = [None, None]
+        for place, path in enumerate((UNSEEN_PROFILED, UNSEEN_BY_RATES)):
+            with suppress(OSError, ValueError, LookupError, StopIteration):
+                found[place] = report_figure(self.folder, *path)
+        return found[0], found[1]
+
     def _coefficients(self, name: str, load: Callable[[Path], Coefficients]) -> Coefficients | None:
         """Contents of a file beside the manifest: one that the manifest names must exist."""
         if name not in self.manifest.get("coefficients", ()) and not (self.folder / name).exists():
@@ -302,6 +311,22 @@ def load_models(folder: Path | str | None = None) -> Models:
 
 
 _FILES = (MANIFEST_NAME, CALIBRATED_NAME)
+
+
+def report_figure(folder: Path, report: str, *path: str | tuple[str, Any]) -> float:
+    """A figure of a models folder's report, by the keys that lead to it; a pair chooses the row that has this value."""
+    found: Any = json.loads((folder / f"{report}.json").read_bytes())
+    for step in path:
+        found = found[step] if isinstance(step, str) else next(row for row in found if row[step[0]] == step[1])
+    return float(found)
+
+
+#: Where reports have the error on networks unlike all others: on profiled GPUs, and by rates of work on any.
+UNSEEN_PROFILED = ("validation", "default", "without_twin", "mape_with_latency")
+UNSEEN_BY_RATES = (
+    *("estimate_validation", "judged", ("held_out", "families, as answered to users of another source")),
+    "mape",
+)
 
 
 class CustomModels(Struct, frozen=True):
