@@ -152,10 +152,10 @@ def _source(name: str) -> Action:
     return lambda visitor, _: visitor.change("source", string_array_value={"data": [name]})
 
 
-def _choose(key: str, first: int | None = None) -> Action:
-    """Choose one of a list, or of its first few."""
+def _choose(key: str, *names: str) -> Action:
+    """Choose one of a list, or of these names in it."""
     return lambda visitor, chance: visitor.change(
-        key, string_value=chance.choice(list(visitor.widgets[key].options)[:first])
+        key, string_value=chance.choice(names or list(visitor.widgets[key].options))
     )
 
 
@@ -170,7 +170,7 @@ ACTIONS: Mapping[str, Action] = {
     "predict": _page("predict"),
     "samples": _source("Sample"),
     "another sample": _choose("sample"),
-    "another anchor": _choose("anchor", 4),
+    "another anchor": _choose("anchor", "M60 (g3s.xlarge)", "T4 (g4dn.xlarge)", "V100 SXM (p3.2xlarge)"),
     "a slider": slide,
     "another slider": slide,
     "epochs": lambda visitor, chance: visitor.change("epochs", double_value=chance.randint(1, 200)),
@@ -180,7 +180,7 @@ ACTIONS: Mapping[str, Action] = {
     "a slider there": slide,
     "predict again": _page("predict"),
     "networks by name": _source("Name"),
-    "another network": _choose("net", 20),
+    "another network": _choose("net", "resnet18", "mobilenet_v2", "efficientnet_b0", "alexnet"),
     "latency": lambda visitor, chance: visitor.change("latency", string_value=f"{chance.randint(100, 200)} ms"),
     "compare": _page("compare"),
     "scale_out": _page("scale_out"),
