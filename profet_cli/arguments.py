@@ -21,8 +21,8 @@ from profet_core.errors import InputError, ProfetError, ProfileError
 from profet_core.prediction.checks import read_as
 from profet_core.prediction.models import load_models
 from profet_core.questions import OFFER_FIELDS, ProfileQuestion, Question, QuestionField, ask, fields_of
-from profet_profiles import Profile, read_profile_folder
-from profet_profiles.reading import shown_file_name
+from profet_profiles import Profile
+from profet_profiles.errors import shown_file_name
 from profet_profiles.sandbox import read_guarded
 
 if TYPE_CHECKING:
@@ -133,6 +133,8 @@ def read_profile_file(path: str) -> Profile:
         with Path(path).open("rb") as file:
             return read_guarded(file, Path(path).name, progress=_shown_progress())
     except IsADirectoryError:
+        from profet_profiles.reading import read_profile_folder
+
         return read_profile_folder(Path(path), progress=_shown_progress())
     except OSError as error:
         raise ProfileError(f"{path} can't be read: {error.strerror}.") from None

@@ -9,7 +9,9 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
 
 from profet_core.errors import ArtifactError, InputError
 
@@ -120,11 +122,8 @@ def finite_number(value: object) -> float:
 
 def strict_json(path: Path) -> object:
     """Parse one of our JSON files; raises OSError, RecursionError, or ValueError, also for NaN and Infinity."""
-    return json.loads(path.read_bytes(), parse_constant=_refuse)
-
-
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(name)
+    document: object = msgspec.json.decode(path.read_bytes())
+    return document
 
 
 def sha256_hex(data: bytes) -> str:

@@ -175,13 +175,13 @@ class OfferTable(RowSequence["OfferStep"], frozen=True, eq=False, kw_only=True, 
         """Price of the whole machine."""
         return np.array([offer.usd_per_hour for offer in self.offers])
 
-    @property
+    @cached_property
     def latencies_ms(self) -> dict[str, float]:
         """Instance -> latency, for all rows with one."""
         known = zip(self.offers, self.latency_ms.tolist(), strict=True)
         return {offer.name: latency_ms for offer, latency_ms in known if not math.isnan(latency_ms)}
 
-    @property
+    @cached_property
     def numbers(self) -> dict[str, int]:
         """Instance -> its row."""
         return {offer.name: number for number, offer in enumerate(self.offers)}

@@ -48,3 +48,9 @@ class BusyError(ProfetError):
     """The input is valid, but the server is overloaded."""
 
     code = "busy"
+
+
+def shown_file_name(name: str) -> str:
+    """Shorten a file's name, and leave out what can't be printed, for messages."""
+    printable = "".join(character for character in name if character.isprintable()) or "profile"
+    return printable if len(printable) <= 60 else printable[:57] + "..."

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import asdict, fields
 from typing import Any, TypeGuard
 
-from profet_profiles.errors import InputError, ProfileError
+from profet_profiles.errors import InputError, ProfileError, shown_file_name
 from profet_profiles.limits import (
     MAX_OPERATION_US,
     MAX_STEPS,
@@ -117,6 +117,22 @@ def looks_like(head: bytes) -> bool:
     if _LOG.match(head) and b"\x00" not in head[:256]:
         return False
     return head.lstrip(b"\xef\xbb\xbf\x00 \t\r\n")[:1] in (b"{", b"[") or head.startswith((b"\xff\xfe", b"\xfe\xff"))
+
+
+_PROFILE = re.compile(rb'\s*+\{\s*+"(?:operations"|(?:Device|Host)_)')
+
+
+def begins_as_profile(head: bytes) -> bool:
+    """True if `head` opens as what `write_profile` writes, or as operations, which no other format does."""
+    return _PROFILE.match(head) is not None
+
+
+def read_small(data: bytes, name: str) -> Profile:
+    """Read what begins as a profile, with the file's name in its errors."""
+    try:
+        return read(Content(data)).named(name)
+    except ProfileError as error:
+        raise ProfileError(f"{shown_file_name(name)}: {error}") from None
 
 
 def read(content: Content) -> Profile:

@@ -15,7 +15,7 @@ from typing import BinaryIO, NamedTuple
 
 from profet_profiles import profet_json, pytorch_trace, trace_json, xplane
 from profet_profiles.chrome_trace import is_chrome_trace
-from profet_profiles.errors import ProfileError
+from profet_profiles.errors import ProfileError, shown_file_name
 from profet_profiles.kernel_names import is_convolution_kernel, moves_memory, operation_of_kernel
 from profet_profiles.limits import TraceTooLargeError, smaller_trace
 from profet_profiles.protobuf_wire import WireStream
@@ -261,12 +261,6 @@ def _read_as(reader: Reader, content: Content) -> Profile:
         return reader.read(content)
     except TraceTooLargeError as error:
         raise ProfileError(f"{error}: {smaller_trace(content.head)}.") from None
-
-
-def shown_file_name(name: str) -> str:
-    """A file's name as messages have it: printable, and not too long."""
-    printable = "".join(character for character in name if character.isprintable()) or "profile"
-    return printable if len(printable) <= 60 else printable[:57] + "..."
 
 
 # --- of many files ----------------------------------------------------------------------------------------------------

@@ -12,9 +12,7 @@ import os
 import queue
 import re
 import signal
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 import zlib
@@ -23,10 +21,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, Generic, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypedDict, TypeVar
 
 from profet_profiles import profet_json
-from profet_profiles.errors import BusyError, ProfetError, ProfileError
+from profet_profiles.errors import BusyError, ProfetError, ProfileError, shown_file_name
 from profet_profiles.limits import (
     MAX_MEMORY_MB,
     MAX_OPERATIONS,
@@ -38,9 +36,13 @@ from profet_profiles.limits import (
 )
 from profet_profiles.limits import SMALL_BYTES as UPLOAD_BYTES
 from profet_profiles.queues import BEAT_S, BoundedQueue
-from profet_profiles.reading import find_reader, read_profile, shown_file_name
 from profet_profiles.record import Profile, ProfileMeta, StepsBasis
 from profet_profiles.unpacking import HEAD_BYTES
+
+if TYPE_CHECKING:
+    import subprocess
+
+# What only the reading of a large file, or of another format, needs is imported there.
 
 #: Reading takes a core; half of them stay for the pages.
 AT_ONCE = max(1, min(2, (os.cpu_count() or 1) // 2))
@@ -133,6 +135,8 @@ def taken(source: bytes | BinaryIO) -> Iterator[BinaryIO]:
     if is_real and not isinstance(source, bytes):
         yield source
         return
+    import tempfile
+
     has_memory = hasattr(os, "memfd_create")
     with os.fdopen(os.memfd_create("profile"), "w+b") if has_memory else tempfile.TemporaryFile() as file:
         if isinstance(source, bytes):
@@ -196,6 +200,8 @@ def _last_line(
     arguments: Sequence[str], file: BinaryIO, max_bytes: int, progress: Progress | None
 ) -> Mapping[str, Any]:
     """The last line of a process, or the limit that ended it."""
+    import subprocess
+
     until = time.monotonic() + MAX_WALL_S
     try:
         process = subprocess.Popen(
@@ -247,6 +253,8 @@ def _last_line(
 
 def _why_it_ended(process: subprocess.Popen[bytes]) -> Mapping[str, Any]:
     """Make the error for a process that ended without a last line."""
+    import subprocess
+
     try:
         status = process.wait(timeout=BEAT_S)
     except subprocess.TimeoutExpired:
@@ -334,6 +342,10 @@ def read_guarded(
     """Read a third-party file as `read_profile` does, within limits; parameters and errors as `read_file` has them."""
 
     def begin(start: bytes) -> Task[Profile] | Profile:
+        if len(start) <= SMALL_BYTES and profet_json.begins_as_profile(start):
+            return profet_json.read_small(start, name)
+        from profet_profiles.reading import find_reader, read_profile
+
         if len(start) <= SMALL_BYTES and find_reader(start) is profet_json.READER:
             return read_profile(start, name)
         head = start
@@ -347,6 +359,8 @@ def read_guarded(
 
 def work(file: BinaryIO, name: str, _: Sequence[str], progress: Progress) -> dict[str, Any]:
     """Read a profile, inside the process."""
+    from profet_profiles.reading import read_profile
+
     return profile_document(read_profile(file, name, progress=progress))
 
 

@@ -10,12 +10,9 @@ import builtins
 import functools
 import os
 import re
-import runpy
 import sys
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import find_spec
 from pathlib import Path
@@ -240,6 +237,8 @@ class _Stop:
 @contextmanager
 def _without_our_tracebacks() -> Iterator[None]:
     """Empty what a script prints, as wandb and logging do, of the exception that stops it."""
+    import traceback
+
     from profet_recorder.engine import Patches
 
     kind = traceback.TracebackException
@@ -267,6 +266,8 @@ def _run(script: str, module: bool) -> int | None:
     """The status that Python would end with; None where the script was stopped, whatever it made of that."""
     try:
         if module:
+            import runpy
+
             runpy.run_module(script, run_name="__main__", alter_sys=True)
         else:
             path = str(Path(script).absolute())
@@ -395,7 +396,7 @@ def after_import(on_import: Mapping[str, OnImport]) -> Iterator[None]:
         sys.meta_path.remove(finder)
 
 
-class _Finder(MetaPathFinder):
+class _Finder:
     """Finds nothing itself: it asks the others, and has the loader call back."""
 
     def __init__(self, waiting: dict[str, OnImport]) -> None:

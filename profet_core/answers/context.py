@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -40,8 +39,6 @@ from profet_profiles.units import format_count, positive_number, typed_count
 
 if TYPE_CHECKING:
     from profet_core.training.scaling_model import ScaleoutModel
-
-_LOG = logging.getLogger(__name__)
 
 
 class Context(Struct, frozen=True):
@@ -106,7 +103,9 @@ def load_served() -> Served:
     except (CatalogError, InputError):
         left_out = True
     if left_out:
-        _LOG.warning(CUSTOM_SKIPPED)
+        import logging
+
+        logging.getLogger(__name__).warning(CUSTOM_SKIPPED)
     return Served(context, files, left_out)
 
 

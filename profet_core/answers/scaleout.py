@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -90,6 +90,11 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
             warnings.extend(trainings[batch_size].warnings)
         return trainings[batch_size]
 
+    @cache
+    def fits_at(batch_size: int) -> Mapping[str, FitAnswer]:
+        """Of all instances at once: a network is estimated anew at each size."""
+        return fits_in_training(context, at(batch_size), (*catalog, *({anchor} - {"", *catalog})))
+
     def step_at(instance: str, batch_size: int) -> OfferStep:
         training, names = at(batch_size), [instance]
         if instance == anchor and instance not in catalog:
@@ -116,7 +121,7 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
         known=first.latencies_ms.keys(),
         supports_batch=lambda size: size == batch or BATCH_SIZES[0] <= size <= BATCH_SIZES[1],
         step_at=step_at,
-        fit_at=lambda instance, size: fits_in_training(context, at(size), [instance]).get(instance),
+        fit_at=lambda instance, size: fits_at(size).get(instance),
         pixels=first.pixels,
         meta=named_meta(first.profile),
         warnings=warnings,

@@ -148,8 +148,9 @@ def load_operation_kinds() -> OperationKinds:
         row["kind"]: OperationKind(row["kind"], row["class"] or None, row["gradient"] or row["kind"])
         for row in csv.DictReader(shipped_text("ensemble/kinds.csv").splitlines())
     }
-    rows = csv.DictReader(shipped_text("ensemble/operation_kinds.csv").splitlines())
-    return OperationKinds(MappingProxyType(kinds), MappingProxyType({row["operation"]: row["kind"] for row in rows}))
+    header, *rows = csv.reader(shipped_text("ensemble/operation_kinds.csv").splitlines())
+    operation, kind = header.index("operation"), header.index("kind")
+    return OperationKinds(MappingProxyType(kinds), MappingProxyType({row[operation]: row[kind] for row in rows}))
 
 
 def kind_of(operation: str) -> OperationKind | None:

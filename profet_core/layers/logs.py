@@ -18,7 +18,7 @@ from msgspec.structs import asdict, replace
 from profet_core.errors import InputError, ProfileError
 from profet_core.layers.measured import LONGEST_TIME, line_ms
 from profet_core.training.memory import MAX_BATCH
-from profet_profiles.reading import shown_file_name
+from profet_profiles.errors import shown_file_name
 from profet_profiles.sandbox import SMALL_BYTES, Progress, Task, is_line, read_file
 from profet_profiles.units import MS_PER_S
 from profet_profiles.unpacking import Content

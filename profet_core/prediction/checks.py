@@ -317,11 +317,11 @@ def _cuts_images(profile: Profile) -> bool:
 
 def _work_us(profile: Profile) -> tuple[dict[str, float], dict[str, float]]:
     """Time of convolutions, of matrix products, and of attention among these; and of operations of unknown kinds."""
-    sums, known = {_CONVOLUTIONS: 0.0, _PRODUCTS: 0.0, _ATTENTION: 0.0, "": 0.0}, _shipped_work()
+    sums, known = {_CONVOLUTIONS: 0.0, _PRODUCTS: 0.0, _ATTENTION: 0.0, "": 0.0}, load_operation_kinds().shipped
     unknown_us: dict[str, float] = {}
     for name, us in profile.operations.items():
         # Most names are in the table.
-        sums[known[name] if name in known else _work(name)] += us
+        sums[_shipped_work(name) if name in known else _work(name)] += us
         if name.startswith(DEVICE_PREFIX) and is_attention(name):
             sums[_ATTENTION] += us
         is_device = name not in known and name.startswith(DEVICE_PREFIX) and name not in IDLE_OPERATIONS
@@ -342,9 +342,8 @@ def _work(operation: str) -> str:
     return _CONVOLUTIONS if found.startswith(("convolution", "depthwise")) else found if found == _PRODUCTS else ""
 
 
-@cache
-def _shipped_work() -> dict[str, str]:
-    return {name: _work(name) for name in load_operation_kinds().shipped}
+#: Of the shipped names alone: a visitor's are not kept.
+_shipped_work = cache(_work)
 
 
 def refusal_by(models: Models, profile: Profile, network: str | None = None) -> str:

@@ -34,7 +34,8 @@ from profet_core.prediction.scaler import DocumentedScaler, LearnedScaler, axis_
 from profet_core.training.memory import MEMORY_NAME, MemoryModel, load_memory
 from profet_core.training.scaling_model import SCALEOUT_NAME, ScaleoutModel, load_scaleout
 from profet_core.transfer.model import CALIBRATED_NAME, CalibratedGpu, TransferModel, load_transfer
-from profet_profiles import Profile, read_profile
+from profet_profiles import Profile
+from profet_profiles.profet_json import read_small
 
 
 class TrainingRange(Struct, frozen=True):
@@ -403,7 +404,7 @@ class Sample(Struct, frozen=True):
     @property
     def profile(self) -> Profile:
         """The parsed trace."""
-        return read_profile(self.data, self.path.name)
+        return read_small(self.data, self.path.name)
 
 
 def load_samples(folder: Path | None = None) -> tuple[Sample, ...]:
