@@ -575,7 +575,7 @@ class _OnGpus(NamedTuple):
 
 
 #: Lists of machines whose steps are kept, and steps of each.
-_MAX_LISTS, _MAX_STEPS = 50, 50
+_MAX_LISTS, _MAX_STEPS = 30, 150
 _MACHINES: WeakKeyDictionary[Models, dict[tuple[GpuOnHost, ...], StepMachines]] = WeakKeyDictionary()
 
 
@@ -645,7 +645,7 @@ class StepMachines:
         is_other = np.array([gpu.name not in model.transformer_gpus for gpu in twins])
         #: By whether the network is a transformer.
         self._gpu_log_sd = {False: gpu_log_sd, True: np.hypot(gpu_log_sd, _OTHER_GPU_LOG_SD * is_other)}
-        self._modes: dict[tuple[str, str], np.ndarray] = {}
+        self._modes: dict[tuple[str, str], list[Mode]] = {}
         self._slower: dict[str, _WithoutUnits] = {}
 
     def on(self, step: NetworkStep) -> _OnGpus:
@@ -665,7 +665,8 @@ class StepMachines:
         return found
 
     def _in_order(self, step: NetworkStep) -> _OnGpus:
-        bounded = self._bounded(step)
+        log_ratios, shares = self._known(step, step.batch_size, step.network.pixels)
+        bounded = self._bounded(step, log_ratios)
         before_ms = np.full(self._is_some.shape, np.nan)
         before_ms[self._is_some] = all_ms = bounded.latency_ms
         slowest_ms = np.fmax.reduce(np.where(self._measured, before_ms[..., None], np.nan), axis=-2)
@@ -674,31 +675,36 @@ class StepMachines:
         ordered_ms = in_order(agreed_ms, self._better, self._fixed)[self._is_some]
         seen, unseen = self._regimes(step)
         return _OnGpus(
-            steps=self._steps(step, bounded.scaled(ordered_ms / all_ms)),
+            steps=self._steps(step, bounded.scaled(ordered_ms / all_ms), shares),
             machines=self._wanted,
             has_cells=self._has_cells,
             regimes=[seen if has_cells else unseen for has_cells in self._has_cells],
         )
 
-    def _bounded(self, step: NetworkStep) -> _Parts:
+    def _bounded(self, step: NetworkStep, log_ratios: FloatArray) -> _Parts:
         """Of all rows: on tensor cores FP32 is no faster than TF32, half precision no slower than either.
 
         Nor is tuned code slower than channels-last.
         """
-        parts = self._by_rates(step)
+        parts = self._by_rates(step, log_ratios)
         if step.precision in (AS_PROFILED, TF32):
             return parts
-        latency_ms, bounds_ms = parts.latency_ms, self._by_rates(replace(step, precision=TF32)).latency_ms
+
+        def other_ms(other: NetworkStep) -> FloatArray:
+            return self._by_rates(other, self._known(other, step.batch_size, step.network.pixels)[0]).latency_ms
+
+        latency_ms, bounds_ms = parts.latency_ms, other_ms(replace(step, precision=TF32))
         bound = np.fmin if is_half(step.precision) else np.fmax
         if step.training_code == TUNED:
-            bounds_ms = bound(bounds_ms, self._by_rates(replace(step, training_code=CHANNELS_LAST)).latency_ms)
+            bounds_ms = bound(bounds_ms, other_ms(replace(step, training_code=CHANNELS_LAST)))
         return parts.scaled(np.where(self._has_tensor, bound(latency_ms, bounds_ms) / latency_ms, 1.0))
 
-    def _modes_of(self, step: NetworkStep) -> np.ndarray:
+    def _modes_of(self, step: NetworkStep) -> list[Mode]:
         key = step.precision, step.training_code
         if (found := self._modes.get(key)) is None:
-            modes = [mode_of(gpu, runs_as(gpu, step.precision)[0], step.training_code) for gpu in self._twins]
-            found = self._modes[key] = np.array(modes, int)
+            precisions = [runs_as(gpu, step.precision)[0] for gpu in self._twins]
+            found = [mode_of(*one, step.training_code) for one in zip(self._twins, precisions, strict=True)]
+            self._modes[key] = found
         return found
 
     def _regimes(self, step: NetworkStep) -> tuple[Regime, Regime]:
@@ -717,17 +723,15 @@ class StepMachines:
             measured or shared_name(step.name), places, self._modes_of(step), batch_size, pixels
         )
 
-    def _by_rates(self, step: NetworkStep) -> _Parts:
+    def _by_rates(self, step: NetworkStep, log_ratios: FloatArray) -> _Parts:
         """Of all rows, by their rates, corrected by what was measured of this network."""
         network, batch_size, modes = step.network, step.batch_size, self._modes_of(step)
 
         def parts_ms(images: int) -> tuple[FloatArray, FloatArray, float]:
-            return self._model.steps_ms(
-                network, images, self._machines, modes.tolist(), self._instances, _is_measured(step)
-            )
+            return self._model.steps_ms(network, images, self._machines, modes, self._instances, _is_measured(step))
 
         work_ms, launch_ms, start_ms = parts_ms(batch_size)
-        factors = np.exp(self._known(step, batch_size, network.pixels)[0])
+        factors = np.exp(log_ratios)
         of_once, of_work = factors, work_ms * factors
         if step.launched_at not in (None, (batch_size, network.pixels)):
             of_once, once_ms = np.exp(self._known(step, *step.launched_at)[0]), parts_ms(0)[0]
@@ -739,10 +743,10 @@ class StepMachines:
             (start_ms * of_once)[self._gpu_at],
         )
 
-    def _steps(self, step: NetworkStep, parts: _Parts) -> Steps:
-        """Steps of the wanted rows, with their uncertainty."""
+    def _steps(self, step: NetworkStep, parts: _Parts, shares: FloatArray) -> Steps:
+        """Steps of the wanted rows, with their uncertainty; `shares` of the networks' variance are left."""
         model, network, batch_size, rows = self._model, step.network, step.batch_size, self._rows
-        modes, shares = self._modes_of(step)[self._gpu_at[rows]], self._known(step, batch_size, network.pixels)[1]
+        modes = np.array(self._modes_of(step), int)[self._gpu_at[rows]]
         case, is_measured, number = case_of(network), _is_measured(step), len(rows)
         # How far a recorded step moves others must not jump with their batch.
         doubted_batch = batch_size if step.as_measured is None else max(batch_size, SMALL_BATCH)

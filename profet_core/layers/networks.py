@@ -311,6 +311,7 @@ _WORDS, _MAX_WORDS = re.compile(r"[^\W_]+"), 4
 _MIN_LETTERS = 4
 
 
+@lru_cache(maxsize=1_000)
 def network_in_file_name(file_name: str) -> str | None:
     """The network that a file's name states, as its library spells it; None if it states none, or two.
 
@@ -332,6 +333,7 @@ def network_in_file_name(file_name: str) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
+@lru_cache(maxsize=1_000)
 def as_in_tensorflow(text: str) -> str:
     """The network that a name without a library means in TensorFlow: a measured one, Keras's, or any.
 
