@@ -46,6 +46,14 @@ def known_or_none(values: FloatArray, number: int) -> float | None:
     return None if math.isnan(value) else value
 
 
+def taken(values: FloatArray, rows: Sequence[int]) -> FloatArray:
+    """Values of these rows; NaN for -1."""
+    at = np.array(rows, int)
+    found: FloatArray = values[at]
+    found[at < 0] = np.nan
+    return found
+
+
 Row = TypeVar("Row", covariant=True)
 
 
@@ -135,26 +143,20 @@ class OfferTable(RowSequence["OfferStep"]):
         """These rows in this order, -1 for one of which nothing is known; of other `offers` if they are given."""
         at = np.array(rows, int)
         missing = at < 0
-
-        def taken(values: FloatArray) -> FloatArray:
-            found: FloatArray = values[at]
-            found[missing] = np.nan
-            return found
-
         return replace(
             self,
             offers=tuple(self.offers[row] for row in rows) if offers is None else tuple(offers),
-            latency_ms=taken(self.latency_ms),
-            log_sd=taken(self.log_sd),
+            latency_ms=taken(self.latency_ms, rows),
+            log_sd=taken(self.log_sd, rows),
             basis=tuple(self.basis[row] for row in rows),
             notes=tuple(() if row < 0 else self.notes[row] for row in rows),
-            least_ms=taken(self.least_ms),
+            least_ms=taken(self.least_ms, rows),
             limited_by_host=self.limited_by_host[at] & ~missing,
             relative_to=tuple("" if row < 0 else self.relative_to[row] for row in rows),
-            relative_log_sd=taken(self.relative_log_sd),
+            relative_log_sd=taken(self.relative_log_sd, rows),
             gpus=np.where(missing, 1, self.gpus[at]),
             scaling_log_sd=self.scaling_log_sd[at],
-            members={name: taken(values) for name, values in self.members.items()},
+            members={name: taken(values, rows) for name, values in self.members.items()},
         )
 
     @cached_property

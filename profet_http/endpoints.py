@@ -210,12 +210,12 @@ def openapi_document() -> Document:
 
 def _operation(name: str, summary: str, answered: str, answer: object, *failures: str, kind: str = JSON) -> Document:
     """A path's method with its answer and failures; those of every path are added, all are one line in JSON."""
-    found = {"200": (answered, kind, answer)}
+    answers = {"200": (answered, kind, answer)}
     for status in sorted({*failures, "403", "404", "405", "429"}):
-        found[status] = _FAILURES[status], JSON, {"$ref": "#/components/schemas/ErrorJson"}
+        answers[status] = _FAILURES[status], JSON, {"$ref": "#/components/schemas/ErrorJson"}
     responses = {
         status: {"description": when, "content": {kind: {"schema": schema}}}
-        for status, (when, kind, schema) in found.items()
+        for status, (when, kind, schema) in answers.items()
     }
     return {"operationId": name, "summary": summary, "responses": responses}
 

@@ -146,12 +146,12 @@ async def received(request: Request, profiles: Collection[str]) -> AsyncIterator
         kind = _content_type(request)
         try:
             async with asyncio.timeout(RECEIVE_LIMIT_S):
-                found = await _RECEIVE[kind](_limited(request, kind), profiles, stack)
+                body = await _RECEIVE[kind](_limited(request, kind), profiles, stack)
         except TimeoutError:
             raise RequestError(TOO_SLOW, "The body did not arrive in time: send it again.") from None
         except ClientDisconnect:
             raise RequestError(MALFORMED, "The body is truncated.") from None
-        yield found
+        yield body
 
 
 def _content_type(request: Request) -> str:

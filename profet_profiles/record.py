@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 from profet_profiles.errors import ProfileError
 from profet_profiles.limits import MAX_OPERATION_US, check_operations
@@ -184,13 +184,24 @@ def no_times() -> defaultdict[str, float]:
     return defaultdict(float)
 
 
-def profile_from_totals(totals_us: Mapping[str, float], steps: int = 1, **attributes: Any) -> Profile:
+def profile_from_totals(
+    totals_us: Mapping[str, float],
+    steps: int = 1,
+    *,
+    source_format: str = "operations",
+    meta: ProfileMeta | None = None,
+    ignored: tuple[str, ...] = (),
+    warnings: tuple[str, ...] = (),
+    steps_basis: StepsBasis = "assumed",
+    refusal: str = "",
+    may_be_cut: bool = True,
+) -> Profile:
     """The profile of one mean step, refused if it holds none of a network's work.
 
     Parameters
     ----------
     totals_us : operation name ("Device_Conv2D") -> microseconds over all `steps`.
-    attributes : those of `Profile`; `steps_basis` is "assumed" if not given.
+    source_format, meta, ignored, warnings, steps_basis, refusal, may_be_cut : as `Profile` has them.
 
     Raises
     ------
@@ -205,8 +216,9 @@ def profile_from_totals(totals_us: Mapping[str, float], steps: int = 1, **attrib
     for name, mean_us in means_us.items():
         if not math.isfinite(mean_us) or not 0 <= mean_us <= MAX_OPERATION_US:
             raise ProfileError(f"{name} adds up to an implausible time: record the profile again.")
-    attributes.setdefault("steps_basis", "assumed")
-    profile = Profile(means_us, steps=steps, **attributes)
+    profile = Profile(
+        means_us, meta or ProfileMeta(), source_format, ignored, steps, warnings, steps_basis, refusal, may_be_cut
+    )
     if profile.device_total_us + profile.host_total_us == 0:
         raise ProfileError("Every operation took 0 microseconds: profile a training step that runs.")
     # One of a CPU has no number in any case, and is refused.

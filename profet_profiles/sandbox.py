@@ -270,26 +270,26 @@ def main(module: str, memory_bytes: str, cpu_s: str, ending: str, *arguments: st
     """Limit this process, work, and print the result; of the file's name only the `ending` is known."""
     name = f"file{ending}"
 
-    def say(**document: object) -> None:
+    def say(document: Mapping[str, object]) -> None:
         sys.stdout.buffer.write(json.dumps(document).encode() + b"\n")
         sys.stdout.buffer.flush()
 
     def progress(share: float) -> None:
-        say(share=float(share))
+        say({"share": float(share)})
 
     # Imported without limits: a limited process could not even cache its code.
     work = import_module(module).work
     limit_process(int(memory_bytes), int(cpu_s))
     try:
         result: dict[str, object] = {
-            "result": work(sys.stdin.buffer, name, arguments, lambda share: say(share=float(share)))
+            "result": work(sys.stdin.buffer, name, arguments, lambda share: say({"share": float(share)}))
         }
     except ProfetError as error:
         result = {"error": str(error).removeprefix(f"{name}: ")}
     except MemoryError:
         # Printed below, when what was held is freed.
         result = {"limit": "memory"}
-    say(**result)
+    say(result)
 
 
 def limit_process(memory_bytes: int, cpu_s: int) -> None:

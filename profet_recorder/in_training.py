@@ -12,10 +12,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from profet_recorder.engine import keras_flavour
-from profet_recorder.plan import RecorderError, RecordPlan, absolute, print_progress, record_plan, warn_and_continue
+from profet_recorder.plan import (
+    PlanOptions,
+    RecorderError,
+    RecordPlan,
+    absolute,
+    print_progress,
+    record_plan,
+    warn_and_continue,
+)
 from profet_recorder.recording import AlreadyRecordedError, Recording, choose_engine
 
 if TYPE_CHECKING:
@@ -73,12 +81,20 @@ class StepRecorder:
             warn_and_continue(error)
 
 
+class StepOptions(PlanOptions, total=False):
+    """Also what parameters and precision are read off, and the framework where both are loaded."""
+
+    model: object
+    optimizer: object
+    framework: str | None
+
+
 def _recorder(
     output: str | PathLike[str],
     model: object = None,
     optimizer: object = None,
     framework: str | None = None,
-    **options: Any,
+    **options: Unpack[PlanOptions],
 ) -> StepRecorder:
     """The recorder of this output, in its first loop a new one."""
     path = absolute(output)
@@ -89,7 +105,7 @@ def _recorder(
 
 
 @contextmanager
-def record_step(output: str | PathLike[str] = "profile.json", **options: Any) -> Iterator[StepRecorder]:
+def record_step(output: str | PathLike[str] = "profile.json", **options: Unpack[StepOptions]) -> Iterator[StepRecorder]:
     """Record the loop inside the `with` block; its step latency includes all that the loop does between two steps.
 
     >>> with record_step("profile.json", model=model) as recorder:  # doctest: +SKIP
@@ -120,7 +136,7 @@ def record_step(output: str | PathLike[str] = "profile.json", **options: Any) ->
 
 
 def record_steps(
-    loader: Iterable[Batch], output: str | PathLike[str] = "profile.json", **options: Any
+    loader: Iterable[Batch], output: str | PathLike[str] = "profile.json", **options: Unpack[StepOptions]
 ) -> Iterator[Batch]:
     """The batches of `loader`, one training step each; the profile is written on the way.
 
@@ -157,7 +173,7 @@ _Callback: Any = object
 
 
 def ProfileCallback(  # noqa: N802 - a class to its users
-    output: str | PathLike[str] = "profile.json", **options: Any
+    output: str | PathLike[str] = "profile.json", **options: Unpack[PlanOptions]
 ) -> RecordingCallback:
     """A callback for `model.fit(callbacks=[...])` that writes a version-2 profile of one training step.
 

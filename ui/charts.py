@@ -70,7 +70,7 @@ def no_markup(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;")
 
 
-def value_axis(title: str, **more: object) -> Part:
+def value_axis(title: str, more: Part) -> Part:
     """An axis of values."""
     return {"title": {"text": title}, "gridcolor": GRID, "fixedrange": True, **more}
 
@@ -83,22 +83,22 @@ def line_at(*, x: float | None = None, y: float | None = None, line: Mapping[str
 
 
 def framed(
-    traces: Sequence[Part], *, x: Part, y: Part, height: int, name: str, title: str = "", **layout: Any
+    traces: Sequence[Part], *, x: Part, y: Part, height: int, name: str, title: str = "", layout: Part
 ) -> Figure:
     """A figure in the frame that all share: its margins, legend and title.
 
-    `name` says what the figure shows, for those who don't see it; `layout` holds further attributes, whose `legend` is
-    joined with the frame's.
+    `name` says what the figure shows, for those who don't see it; the `legend` of the `layout` is joined with the
+    frame's.
     """
-    legend = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", **layout.pop("legend", {})}
+    legend = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", **layout.get("legend", {})}
     font = {"color": text_color(), "family": '"Source Sans", sans-serif', "size": 12}
     page_color = "#171614" if st.context.theme.type == "dark" else "#ffffff"
     frame = {
         "font": font,
-        "xaxis": _axis(x, standoff=20, showgrid=False, zeroline=False),
-        "yaxis": _axis(y, standoff=24, zerolinecolor=GRID),
+        "xaxis": _axis(x, 20, {"showgrid": False, "zeroline": False}),
+        "yaxis": _axis(y, 24, {"zerolinecolor": GRID}),
         "height": height,
-        "margin": {"l": 8, "r": 16, "t": 44 if title else 40, "b": 8} | layout.pop("margin", {}) | {"pad": 8},
+        "margin": {"l": 8, "r": 16, "t": 44 if title else 40, "b": 8} | layout.get("margin", {}) | {"pad": 8},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "legend": legend,
@@ -110,10 +110,10 @@ def framed(
     }
     if title:
         frame["title"] = {"text": f"<b>{title}</b>", "x": 0, "pad": {"l": 4}, "font": {"size": 15}}
-    return Figure(traces, frame | layout)
+    return Figure(traces, {**layout, **frame})
 
 
-def _axis(axis: Part, *, standoff: int, **usual: object) -> Part:
+def _axis(axis: Part, standoff: int, usual: Part) -> Part:
     """An axis as all have it. By default, plotly measures all labels several times to hide some."""
     title = {"font": {"size": 14}, "standoff": standoff, **axis.get("title", {})}
     return {"automargin": True, "ticklabeloverflow": "allow", **usual, **axis, "title": title}
@@ -200,7 +200,10 @@ def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None
             *([_marks(bars)] if usual else []),
             _labels(bars, axis_end),
         ],
-        x=value_axis("", range=[0, axis_end], rangemode="tozero", nticks=6, zeroline=False, automargin=False),
+        x=value_axis(
+            "",
+            {"range": [0, axis_end], "rangemode": "tozero", "nticks": 6, "zeroline": False, "automargin": False},
+        ),
         y={
             "range": [len(bars) - 0.5, -0.5],
             "tickvals": rows,
@@ -211,10 +214,12 @@ def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None
         height=_ROW_PX * len(bars) + _ABOVE_PX + _BELOW_PX,
         title=title,
         name=name,
-        shapes=shapes,
-        showlegend=False,
-        barmode="overlay",
-        margin={"l": max(map(_name_px, bars), default=0), "r": 8, "t": _ABOVE_PX, "b": _BELOW_PX},
+        layout={
+            "shapes": shapes,
+            "showlegend": False,
+            "barmode": "overlay",
+            "margin": {"l": max(map(_name_px, bars), default=0), "r": 8, "t": _ABOVE_PX, "b": _BELOW_PX},
+        },
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from profet_core.catalog.collection import is_guess
 from profet_core.catalog.gpus import Gpus
@@ -33,9 +32,9 @@ from ui.tables import MISSING, Column, TableCell, Value
 Ends = Sequence[tuple[float, float] | None]
 
 
-def _hidden(column: Column, **changes: Any) -> Column:
+def _hidden(column: Column) -> Column:
     """The column, shown only where it is chosen."""
-    return replace(column, by_default=False, **changes)
+    return replace(column, by_default=False)
 
 
 def _offer_cell(plan: Plan, code: str = "") -> TableCell:
@@ -395,5 +394,5 @@ def out_columns(rows: Sequence[WholeNodePlan], unit: TimeUnit) -> tuple[Column, 
             },
             by_default=False,
         ),
-        _hidden(memory_column(fits), data={"fits_in_memory": [fit and fit.verdict.value for fit in fits]}),
+        replace(_hidden(memory_column(fits)), data={"fits_in_memory": [fit and fit.verdict.value for fit in fits]}),
     )

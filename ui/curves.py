@@ -78,12 +78,13 @@ class Shown:
             suits = shared_time_unit(values)
             unit, title = suits.seconds, f"{title} ({suits.name})"
         if not log:
-            return unit, value_axis(title, type="linear", rangemode="tozero", tickformat=",~r", tickprefix=self.prefix)
+            even: Part = {"type": "linear", "rangemode": "tozero", "tickformat": ",~r", "tickprefix": self.prefix}
+            return unit, value_axis(title, even)
         drawn = [value / unit for value in values] or [1.0]
         powers = range(math.floor(math.log10(min(drawn))) - 1, math.ceil(math.log10(max(drawn))) + 2)
         ticks = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
         texts = [f"{self.prefix}{tick:,.12g}" for tick in ticks]
-        return unit, value_axis(title, type="log", tickvals=ticks, ticktext=texts)
+        return unit, value_axis(title, {"type": "log", "tickvals": ticks, "ticktext": texts})
 
 
 def count_axis(title: str, low: float, high: float, ticks: Sequence[int], *, log: bool = True) -> Part:
@@ -91,7 +92,7 @@ def count_axis(title: str, low: float, high: float, ticks: Sequence[int], *, log
     # A little beyond: Plotly leaves out a tick that rounding puts outside.
     kind, ends = ("log", [math.log10(low), math.log10(high) + 1e-3]) if log else ("linear", [low, high])
     named: Part = {"tickvals": list(ticks), "ticktext": [f"{tick:,}" for tick in ticks], "hoverformat": ",d"}
-    return value_axis(title, type=kind, range=ends, showgrid=False, **named)
+    return value_axis(title, {"type": kind, "range": ends, "showgrid": False, **named})
 
 
 def size_axis(axis: str, sizes: Sequence[int], *, log: bool = True) -> Part:
@@ -171,8 +172,10 @@ def curves(
         y=y,
         height=_HEIGHT,
         name=f"{shown.title} over {x['title']['text'].lower()}",
-        hovermode="x unified",
-        shapes=[] if at is None else [line_at(x=at, line={"color": GRAY, "width": 1, "dash": "dot"})],
+        layout={
+            "hovermode": "x unified",
+            "shapes": [] if at is None else [line_at(x=at, line={"color": GRAY, "width": 1, "dash": "dot"})],
+        },
     )
 
 

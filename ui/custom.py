@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import streamlit as st
 
 from profet_core import InputError, Profile, ProfileError
-from profet_core.answers.by_layers import NetworkProfile, file_profile, named_profile, unknown_profile
+from profet_core.answers.by_layers import file_profile, named_profile, unknown_profile
 from profet_core.layers.network import Network
 from profet_core.prediction.targets import recorded_on
 from profet_profiles.profet_json import profile_from_link_text
@@ -35,12 +36,12 @@ def add_profile(resources: Resources, profile: Profile, name: str, origin: str) 
     return added, True
 
 
-def change_profile(key: str, **changes: Any) -> None:
+def change_profile(key: str, given: Mapping[str, Any]) -> None:
     """Change fields of one that the visitor has answered.
 
     A new name is shortened and made unlike the others; the number of steps that the file itself tells is no answer.
     """
-    held = session.custom.profiles
+    held, changes = session.custom.profiles, dict(given)
     if key not in held:
         return
     if "name" in changes:
@@ -97,7 +98,7 @@ def profile_in_slot(resources: Resources, slot: Slot) -> Held:
     answers = {"steps": slot.key("steps"), **{name: one.key for name, one in slot.sizes.items()}}
     if held.is_custom:
         given = {name: st.session_state[key] for name, key in answers.items() if key in session.custom.given}
-        change_profile(held.key, **given)
+        change_profile(held.key, given)
         held = slot.shown = session.custom.profiles[held.key]
         st.session_state.update({key: getattr(held, name) for name, key in answers.items()})
     else:
@@ -122,23 +123,22 @@ def given_network() -> GivenNetwork:
 def _network(shown: Held | None) -> Held | None:
     """The network that was chosen by name or file; None while there is no file."""
     file = session.file
-    step: dict[str, Any] = {"optimizer": file.net_optimizer, "frozen_backbone": file.net_frozen}
+    batch_size, optimizer, frozen = file.net_batch, file.net_optimizer, file.net_frozen
     if file.net_from == "name":
-        profile = _named(file.net, file.net_batch, file.net_pixels, **step)
+        try:
+            profile = named_profile(file.net, batch_size, file.net_pixels, optimizer=optimizer, frozen_backbone=frozen)
+        except InputError as error:
+            profile = unknown_profile(file.net, sentence(error_words(error)))
         name = profile.known_as or file.net
     else:
         network = given_network().network
         if network is None:
             return shown if shown is not None and not shown.is_network else None
-        profile, name = file_profile(network, file.net_batch, **step), network.name
+        profile, name = (
+            file_profile(network, batch_size, optimizer=optimizer, frozen_backbone=frozen),
+            network.name,
+        )
     return Held(f"network:{name}", profile, name, "network")
-
-
-def _named(name: str, batch_size: int, pixels: int | None, **step: Any) -> NetworkProfile:
-    try:
-        return named_profile(name, batch_size, pixels, **step)
-    except InputError as error:
-        return unknown_profile(name, sentence(error_words(error)))
 
 
 def profile_to_predict(resources: Resources) -> Held:
@@ -171,7 +171,7 @@ def keep_given(resources: Resources, slot: Slot, custom: Held, *, alone: bool) -
             given["anchor"] = chosen
         elif recorded not in (None, chosen):
             line = f"{custom.name} was recorded on {says}, so that is the anchor, not {resources.anchor_label(chosen)}."
-    change_profile(custom.key, **given)
+    change_profile(custom.key, given)
     return line
 
 
@@ -200,12 +200,12 @@ def remember_recorded(slot: Slot) -> None:
     """Keep the anchor and the latency that the visitor gave for their own profile in `slot`, for every page."""
     if (held := slot.shown) is not None and held.is_custom:
         latency_ms = held.latency_ms if slot.latency and slot.usable_ms is None else slot.usable_ms
-        change_profile(held.key, latency_ms=latency_ms, anchor=session.network.anchor)
+        change_profile(held.key, {"latency_ms": latency_ms, "anchor": session.network.anchor})
 
 
 def set_recorded(key: str, anchor: str | None, latency_ms: float | None) -> None:
     """The visitor says, away from Predict, where one of their own profiles was recorded and how long its step took."""
-    change_profile(key, anchor=anchor, latency_ms=latency_ms)
+    change_profile(key, {"anchor": anchor, "latency_ms": latency_ms})
     if (shown := session.profile.shown) is not None and shown.key == key:
         if anchor is not None:
             session.network.anchor = anchor
@@ -216,7 +216,7 @@ def forget_other_anchors(resources: Resources) -> None:
     """What is no anchor any more, such as a GPU of the visitor's own that was removed, is no profile's either."""
     for custom in session.custom.profiles.values():
         if custom.anchor not in (None, *resources.anchors):
-            change_profile(custom.key, anchor=None)
+            change_profile(custom.key, {"anchor": None})
     if session.network.anchor not in (None, *resources.anchors):
         session.network.anchor = session.profile.shown = None
 

@@ -153,9 +153,9 @@ def _follow_link(linked: Linked, resources: Resources, *, turned: bool) -> bool:
     if turned:
         given = _given(resources)
         st.session_state.update({key: given[key] for key in _ASKED_FOR if key in given})
-    for key, one in LINKED.items():
-        if not one.follows_profile:
-            st.session_state.setdefault(key, one.default_in(resources, key))
+    for key, field in LINKED.items():
+        if not field.follows_profile:
+            st.session_state.setdefault(key, field.default_in(resources, key))
     return False
 
 
@@ -174,22 +174,22 @@ def _key_of(parameter: str) -> tuple[str, str]:
 
 def _given(resources: Resources) -> dict[str, object]:
     """What the URL says and makes sense."""
-    found: dict[str, object] = {}
-    each: dict[str, dict[str, object]] = {}
+    values: dict[str, object] = {}
+    by_instance: dict[str, dict[str, object]] = {}
     for parameter, text in st.query_params.items():
         key, instance = _key_of(parameter)
-        one = LINKED.get(key)
-        if one is None or one.parse is None or one.each > (instance in resources.catalog):
+        field = LINKED.get(key)
+        if field is None or field.each > (instance in resources.catalog):
             continue
         try:
-            value = one.parse(text, resources)
+            value = field.parse(text, resources)
         except (ValueError, OverflowError):
             continue
-        if not one.each:
-            found[key] = value
+        if not field.each:
+            values[key] = value
         elif value is not None:
-            each.setdefault(key, {})[instance] = value
-    return found | each
+            by_instance.setdefault(key, {})[instance] = value
+    return values | by_instance
 
 
 def write_link(linked: Linked, resources: Resources) -> None:
@@ -197,11 +197,11 @@ def write_link(linked: Linked, resources: Resources) -> None:
     defaults = {key: value for slot in session.slots for key, value in profile_defaults(resources, slot).items()}
     wanted = shared_profile()
     for key in _keys(linked):
-        one = LINKED[key]
-        default = defaults.get(key) if one.follows_profile else one.default_in(resources, key)
+        field = LINKED[key]
+        default = defaults.get(key) if field.follows_profile else field.default_in(resources, key)
         value = st.session_state.get(key, default)
-        if one.each:
-            wanted |= {f"{key}_{name}": _text(each) for name, each in value.items() if name in resources.catalog}
+        if field.each:
+            wanted |= {f"{key}_{name}": _text(number) for name, number in value.items() if name in resources.catalog}
         elif value != default:
             wanted[key] = _text(value)
     shown = {key: st.query_params.get_all(key) for key in st.query_params}

@@ -167,8 +167,8 @@ def _training_question(resources: Resources, held: Held) -> AdviseQuestion:
         second = profile_in_slot(resources, session.second)
         values |= {"second": second.profile, "second_latency_ms": session.second.usable_ms}
     # A field of what is now the anchor doesn't count.
-    known = (name for name in network.measured if name in resources.catalog and name != anchor)
-    measured = {name: network.measured[name] for name in known}
+    names = (name for name in network.measured if name in resources.catalog and name != anchor)
+    measured = {name: network.measured[name] for name in names}
     if measured and network.second and network.measured_at == "other":
         values |= {"measured_trace": values["second"], "measured_trace_latency_ms": values["second_latency_ms"]}
     asked = {

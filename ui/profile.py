@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Literal
 
 import streamlit as st
 
@@ -36,7 +36,7 @@ from ui.fields import aside_note, choice, network_name_input, number_field, sele
 from ui.predicted import Predicted
 from ui.resources import Held, Resources
 from ui.server import others_first
-from ui.session import NetworkFields, NetworkFile, Slot, latency_text, number, session
+from ui.session import NetworkFields, NetworkFile, Slot, latency_text, session
 from ui.uploads import Take, log_input, network_file, notes_on, read_given_log, read_uploads, show_notes, upload_input
 from ui.words import ANCHOR_LABEL, inside_link, plain, record_link, sentence, show_error, show_warning
 
@@ -139,7 +139,7 @@ def _size_inputs(held: Held, prefix: str) -> None:
     for name, label in _SIZE_LABELS.items():
         if held.is_custom and getattr(held.read.meta, name) is None:
             key, change = _answer(held, prefix, name, getattr(held, name))
-            number_field(label, number(None, 1, MAX_IMAGES, key=key), empty="not known", on_change=change)
+            number_field(label, key, (1, MAX_IMAGES), empty="not known", on_change=change)
 
 
 def _name_input(held: Held, prefix: str) -> None:
@@ -154,7 +154,7 @@ def _name_input(held: Held, prefix: str) -> None:
         placeholder="Not known",
         help="Its layers make predictions for GPUs with profiled models more accurate. Taken from the file's name "
         "where it has one. Empty: the profile alone.",
-        on_change=lambda: change_profile(held.key, network=st.session_state[key] or NO_NETWORK),
+        on_change=lambda: change_profile(held.key, {"network": st.session_state[key] or NO_NETWORK}),
     )
 
 
@@ -165,7 +165,7 @@ def _answer(held: Held, prefix: str, name: str, value: object) -> tuple[str, Cal
     """
     key = f"{prefix}:{name}:{held.key}:{value}"
     st.session_state[key] = value
-    return key, lambda: change_profile(held.key, **{name: st.session_state[key]})
+    return key, lambda: change_profile(held.key, {name: st.session_state[key]})
 
 
 def _latency_input(resources: Resources, slot: Slot, label: str) -> None:
@@ -202,7 +202,7 @@ def missing_input(resources: Resources, held: Held) -> None:
 
     def answer() -> None:
         given = {name: st.session_state[key] for name, key in keys.items() if st.session_state[key] is not None}
-        change_profile(held.key, **given)
+        change_profile(held.key, given)
         if "anchor" in given:
             session.network.anchor = session.custom.chosen_anchor = given["anchor"]
 
@@ -222,8 +222,7 @@ def missing_input(resources: Resources, held: Held) -> None:
             )
         for name, label in _SIZE_LABELS.items():
             if name in keys:
-                size = number(None, 1, MAX_IMAGES, key=keys[name])
-                number_field(label, size, empty="not known", at=row.container(width=150))
+                number_field(label, keys[name], (1, MAX_IMAGES), empty="not known", at=row.container(width=150))
         row.form_submit_button("Continue", type="primary", on_click=answer)
         if held.anchor is not None:
             st.caption(f"Until you continue, results are {'per step, ' * ('batch_size' in keys)}at the recorded size.")
@@ -240,7 +239,7 @@ def latency_question(network: Predicted) -> None:
     )
     with st.container(horizontal=True):
         if (steps := doubt.suggested_steps) is not None and network.held.is_custom:
-            change = partial(change_profile, network.held.key, steps=steps)
+            change = partial(change_profile, network.held.key, {"steps": steps})
             st.button(f"Read it as {steps} step{'s' if steps > 1 else ''}", key=":use-steps", on_click=change)
         if (meant_ms := doubt.suggested_ms) is not None:
             use = partial(setattr, slot, "latency", latency_text(meant_ms))
@@ -300,7 +299,7 @@ def _named_input() -> None:
     choice("Network from", NetworkFile.net_from, label_visibility="collapsed")
     pixels, empty = session.file.net_pixels, "its own"
     if session.file.net_from == "name":
-        network_name_input(NetworkFile.net, label_visibility="collapsed")
+        network_name_input(NetworkFile.net)
         with suppress(InputError):
             empty = f"{native_pixels(session.file.net)}"
     else:
@@ -399,11 +398,11 @@ def rename_input(custom: Held, prefix: str) -> None:
     st.text_input("Name", key=key, max_chars=MAX_NAME_LETTERS, on_change=rename)
 
 
-def remove_all_button(prefix: str, **more: Any) -> None:
+def remove_all_button(prefix: str, kind: Literal["secondary", "tertiary"] = "secondary") -> None:
     """Empties the list, where there is more than one."""
     if len(keys := tuple(session.custom.profiles)) > 1:
         icon, key = ":material/delete_sweep:", f"{prefix}:remove-all"
-        st.button(f"Remove all {len(keys)}", key=key, icon=icon, on_click=remove_profiles, args=keys, **more)
+        st.button(f"Remove all {len(keys)}", key=key, icon=icon, on_click=remove_profiles, args=keys, type=kind)
 
 
 def step_questions(held: Held, prefix: str, latency_ms: float | None) -> None:
@@ -418,7 +417,8 @@ def step_questions(held: Held, prefix: str, latency_ms: float | None) -> None:
     key, change = _answer(held, prefix, "steps", shown.steps)
     number_field(
         "Steps in the file",
-        number(None, 1, MAX_STEPS, key=key),
+        key,
+        (1, MAX_STEPS),
         tip="Times are divided by it. A wrong number is a wrong prediction: twice the steps, half the time.",
         at=st.container(width=200),
         on_change=change,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -39,9 +39,9 @@ def read_text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def show_text(path: Path, **figures: object) -> None:
+def show_text(path: Path, figures: Mapping[str, object] | None = None) -> None:
     """A markdown file; `$name` stands for a figure; KeyError: the text names a figure that isn't given."""
-    st.markdown(Template(read_text(path)).substitute(figures))
+    st.markdown(Template(read_text(path)).substitute(figures or {}))
 
 
 def show_code(code: str, *, wrap_lines: bool = False) -> None:

@@ -200,7 +200,7 @@ def _show_chosen(resources: Resources, chosen: Candidate) -> None:
             if held.is_custom:
                 remove = partial(remove_profiles, held.key)
                 st.button("Remove", key=f"{_PREFIX}:remove", icon=":material/delete:", type="tertiary", on_click=remove)
-                remove_all_button(_PREFIX, type="tertiary")
+                remove_all_button(_PREFIX, "tertiary")
 
 
 def _profile_fields(resources: Resources, custom: Held) -> None:

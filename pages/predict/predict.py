@@ -226,7 +226,7 @@ def _toolbar(resources: Resources) -> None:
             PredictView.per.options,
             disabled=not known,
             help=None if known else "Epochs need the batch size of the profile.",
-            **({} if known else {"default": "step"}),
+            default=None if known else "step",
         )
         preset_choice()
         choice("View", PredictView.chart)

@@ -137,11 +137,13 @@ def trade_off(
         y=y,
         height=440,
         name="Time against cost, one point per instance",
-        hovermode="closest",
-        shapes=[
-            *_limit("x", "deadline", deadline_s and deadline_s / seconds, times),
-            *_limit("y", "budget", budget_usd, dollars),
-        ],
+        layout={
+            "hovermode": "closest",
+            "shapes": [
+                *_limit("x", "deadline", deadline_s and deadline_s / seconds, times),
+                *_limit("y", "budget", budget_usd, dollars),
+            ],
+        },
     )
 
 

@@ -51,9 +51,10 @@ def answer_cost(context: Context, question: TrainingQuestion) -> CostAnswer:
     training = predicted_training(context, question)
     anchor = training.prediction.anchor
     rows = filtered_rows(training.step_times, question.offer_filter, names, anchor)
-    known = [row.number for row in rows if row.latency_ms is not None]
+    numbers = [row.number for row in rows if row.latency_ms is not None]
     work, latencies_ms = question.workload(training.batch_size), training.latencies_ms
-    steps = training.step_times.take(known, [context.catalog[training.step_times.offers[row].name] for row in known])
+    offers = [context.catalog[training.step_times.offers[number].name] for number in numbers]
+    steps = training.step_times.take(numbers, offers)
     table = costed(work, steps, anchor_ms=latencies_ms.get(anchor))
     fits = fits_in_training(context, training, [plan.instance for plan in table])
     energy = [training_energy(work.machines * plan.total_s, plan.offer, context.gpus) for plan in table]
@@ -150,8 +151,8 @@ def advise_training(context: Context, question: AdviseQuestion, training: Predic
     shown = tuple(by_offer[offer.offer_key] for offer in offers)
     offer = advice.answer.offer
     launch = launch_of(offer, context.gpus.get(offer.gpu), question.launch_command)
-    found = AdviseAnswer(question, training, advice, shown, comparison, spot_plan(context, advice), launch)
-    return replace(found, best_batch=best_batch(context, found)) if question.any_batch else found
+    answer = AdviseAnswer(question, training, advice, shown, comparison, spot_plan(context, advice), launch)
+    return replace(answer, best_batch=best_batch(context, answer)) if question.any_batch else answer
 
 
 #: Batch sizes that are tried.
@@ -269,14 +270,14 @@ def node_rows(
     if not question.whole_nodes and question.network in (None, NO_NETWORK) and question.parameters is None:
         return steps
     batch_size, pixels = size
-    known = chosen_parameters(question.network, question.parameters, training.profile.meta, pixels)
-    if known is None:
+    network = chosen_parameters(question.network, question.parameters, training.profile.meta, pixels)
+    if network is None:
         raise InputError(
             "Give the network with {network} or its size with {parameters}: multi-GPU steps depend on it.",
             "network",
             "parameters",
         )
-    one_gpu = partial(GpuStep.from_row, batch_size=batch_size, parameters=known.count, pixels=pixels)
+    one_gpu = partial(GpuStep.from_row, batch_size=batch_size, parameters=network.count, pixels=pixels)
     return whole_nodes(scaleout_model(context), steps, offers, one_gpu)
 
 

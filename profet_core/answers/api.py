@@ -155,8 +155,8 @@ def _function(
         return answer(context, ask(kind, {**dict(zip(positional, first, strict=False)), **fields}))
 
     types = get_type_hints(kind)
-    own = [one.replace(annotation=types[one.name]) for one in signature(kind).parameters.values()]
-    positional = [one.name for one in own if one.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    own = [parameter.replace(annotation=types[parameter.name]) for parameter in signature(kind).parameters.values()]
+    positional = [parameter.name for parameter in own if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD]
     shared = list(signature(asking).parameters.values())[:2]
     asking.__name__ = asking.__qualname__ = name
     asking.__signature__ = Signature([*shared, *own])  # type: ignore[attr-defined]

@@ -91,8 +91,8 @@ def file_profile(
     network: Network, batch_size: int, *, optimizer: str = "sgd", frozen_backbone: bool = False
 ) -> NetworkProfile:
     """A network that was read from a file."""
-    found = _profile(network.name, network.counts, batch_size)
-    return replace(found, caveats=network.caveats, optimizer=optimizer, frozen_backbone=frozen_backbone)
+    profile = _profile(network.name, network.counts, batch_size)
+    return replace(profile, caveats=network.caveats, optimizer=optimizer, frozen_backbone=frozen_backbone)
 
 
 def unknown_profile(name: str, reason: str) -> NetworkProfile:
@@ -155,9 +155,9 @@ def network_prediction(context: Context, question: ProfileQuestion) -> NetworkPr
     def at(size: int, pixels: int | None, instances: Collection[str] | None) -> NetworkPrediction:
         asked = replace(step, batch_size=size, network=profile.counts_at(pixels))
         wanted = None if instances is None else list(instances)
-        found = estimate(context.models, context.catalog, asked, wanted, measured)
+        estimated = estimate(context.models, context.catalog, asked, wanted, measured)
         is_own = (size, asked.network.pixels) == (batch_size, counts.pixels)
-        fits = dict(found.fits)
+        fits = dict(estimated.fits)
         if size <= batch_size and asked.network.pixels <= counts.pixels and context.models.memory is not None:
             ran = Verdict.FITS, context.models.memory.ran_probability
             fits |= {
@@ -170,12 +170,12 @@ def network_prediction(context: Context, question: ProfileQuestion) -> NetworkPr
             anchor_latency_ms=latency_ms if is_own else None,
             method=METHOD,
             profile=replace(profile, counts=asked.network, meta=_meta(profile.meta.network, asked.network, size)),
-            table=replace(found.table, members={}),
-            offers=found.offers,
+            table=replace(estimated.table, members={}),
+            offers=estimated.offers,
             interval_level=LEVEL,
             unknown_operations=NO_UNKNOWN_OPERATIONS,
             similarity=None,
-            warnings=(*(Note(Code.COUNTS, text=text) for text in profile.caveats), *found.warnings),
+            warnings=(*(Note(Code.COUNTS, text=text) for text in profile.caveats), *estimated.warnings),
             precision=question.precision,
             at=at,
             fits=fits,

@@ -97,15 +97,15 @@ def _shown(advice: Advice) -> list[Plan]:
 
 def _inputs(advice: Advice, source: ReportSource) -> list[tuple[str, str]]:
     limits = advice.limits
-    found = [
+    facts = [
         ("Profile", "; ".join((source.profile, *source.profile_facts))),
         ("Training", _training(advice.workload)),
     ]
     if limits.deadline_s is not None:
-        found.append(("Deadline", format_duration(limits.deadline_s)))
+        facts.append(("Deadline", format_duration(limits.deadline_s)))
     if limits.budget_usd is not None:
-        found.append(("Budget", format_usd(limits.budget_usd)))
-    return [*found, ("Certainty", format_certainty(limits.certainty))] if len(found) > 2 else found
+        facts.append(("Budget", format_usd(limits.budget_usd)))
+    return [*facts, ("Certainty", format_certainty(limits.certainty))] if len(facts) > 2 else facts
 
 
 def _training(work: Workload) -> str:

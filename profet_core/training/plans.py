@@ -605,7 +605,18 @@ TOTALS = ("epoch_s", "epoch_usd", "total_s", "total_usd")
 
 
 def cost_table(
-    latencies_ms: Mapping[str, float], catalog: Catalog, *, anchor: str | None = None, **training: Any
+    latencies_ms: Mapping[str, float],
+    catalog: Catalog,
+    *,
+    images: int,
+    batch_size: int,
+    epochs: int = 1,
+    validation_images: int = 0,
+    with_loading: bool = False,
+    images_per_s_per_vcpu: float | None = None,
+    runs: int = 1,
+    at_once: bool = False,
+    anchor: str | None = None,
 ) -> CostTable:
     """Time and cost of a training on each instance; raises InputError for an unknown one, or an invalid number.
 
@@ -613,13 +624,15 @@ def cost_table(
     ----------
     latencies_ms : instance -> milliseconds per training step **at `batch_size`**.
     catalog : prices; `catalog.with_prices` adds custom prices.
+    images, epochs, validation_images : of the training; the last, smaller batch counts as a step, as in Keras.
+    with_loading, images_per_s_per_vcpu, runs, at_once : as `Workload` has them.
     anchor : reference instance of speedups.
-    training : fields of `Workload`: `images` and `batch_size`, and others such as `epochs`, `validation_images`; the
-        last, smaller batch counts as a step, as in Keras.
     """
     known_ms = [positive_number(f"The latency of {name}", latency_ms) for name, latency_ms in latencies_ms.items()]
     steps = OfferTable.given([catalog[name] for name in latencies_ms], known_ms)
-    return costed(Workload(**training), steps, anchor_ms=latencies_ms.get(anchor) if anchor else None)
+    loading = with_loading, images_per_s_per_vcpu
+    work = Workload(images, batch_size, epochs, validation_images, *loading, runs, at_once)
+    return costed(work, steps, anchor_ms=latencies_ms.get(anchor) if anchor else None)
 
 
 #: Upper bounds of the log standard deviation for good and fair: 90% intervals of +20% and +50%.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnect, Link, load_interconnects
@@ -80,11 +79,19 @@ class GpuStep:
             )
 
     @classmethod
-    def from_row(cls, row: OfferStep, batch_size: int, parameters: float, **network: Any) -> GpuStep:
+    def from_row(
+        cls,
+        row: OfferStep,
+        batch_size: int,
+        parameters: float,
+        gradients: str = "fp32",
+        pixels: int | None = None,
+        tensors: int | None = None,
+    ) -> GpuStep:
         """The step of a row; InputError if its latency is unknown."""
         latency_ms = positive_number(f"The latency of {row.instance}", row.latency_ms)
         log_sd = 0.0 if row.basis.is_exact else row.log_sd
-        return cls(latency_ms, batch_size, parameters, log_sd=log_sd, **network)
+        return cls(latency_ms, batch_size, parameters, gradients, pixels, tensors, log_sd)
 
     @property
     def gradient_bytes(self) -> float:
