@@ -55,7 +55,7 @@ _STAND_IN = "CPU operations count as GPU operations: for tests only, not a GPU m
 
 
 def add_collect(parser: argparse.ArgumentParser) -> None:
-    """The instance, the grid, and how it is measured."""
+    """Declare the instance, the grid, and how it is measured."""
     add_format(parser)
     parser.add_argument("--instance", metavar="NAME", help="name of this machine")
     parser.add_argument("--out", metavar="DIR", help="folder to write or resume (default: collected/NAME)")
@@ -147,7 +147,7 @@ def run_collect(options: argparse.Namespace) -> None:
 def _chosen(
     options: argparse.Namespace, grid: Grid, cells: Sequence[Cell], how: CellTask
 ) -> tuple[list[Cell], MeasuringMachine, Expected]:
-    """The cells that this machine can measure, and what is expected of them."""
+    """Return the cells that this machine can measure, and what is expected of them."""
     for framework in grid.frameworks:
         for name, reason in missing(framework).items():
             if name in grid.models:
@@ -184,7 +184,7 @@ def _show_loading(options: argparse.Namespace) -> None:
 
 
 def _error_line(cells: Sequence[Cell]) -> str:
-    """What is known of the error with the quick cells."""
+    """Say what is known of the error with the quick cells."""
     found = known_error(cells)
     if found is None:
         return "The error on other networks is unknown: these cells don't include the first one of --quick"
@@ -309,7 +309,7 @@ _FOLDERS = {
 
 
 def add_data(parser: OneLineParser) -> None:
-    """The actions with their arguments; one must be chosen."""
+    """Declare the actions with their arguments; one must be chosen."""
     for name, action in add_commands(parser, ACTIONS, dest="action", required=True).items():
         add_format(action)
         metavar, help_ = _FOLDERS[name]
@@ -346,7 +346,7 @@ def run_data(options: argparse.Namespace) -> None:
 
 
 def print_checked(found: dict[str, list[Row]], format_: str) -> None:
-    """What there is, what is missing, and what looks wrong in it."""
+    """Print what there is, what is missing, and what looks wrong in it."""
     if format_ == "json":
         print_json(found)
         return

@@ -23,7 +23,7 @@ STDOUT = "-"
 
 
 def add_inspect(parser: argparse.ArgumentParser) -> None:
-    """The profile."""
+    """Declare the profile."""
     add_format(parser)
     parser.add_argument("trace", metavar="TRACE", nargs="?")
     parser.add_argument("--limits", action="store_true", help="list the limits on files: size, time and memory")
@@ -106,7 +106,7 @@ def _known_by(row: Placement) -> str:
 
 
 def add_convert(parser: argparse.ArgumentParser) -> None:
-    """The trace, the file to write, and what the user knows of the step."""
+    """Declare the trace, the file to write, and what the user knows of the step."""
     add_format(parser)
     parser.add_argument("trace", metavar="TRACE", help="trace or profile in any supported format")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="profile to write; - for stdout")

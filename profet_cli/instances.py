@@ -64,7 +64,7 @@ _INSTANCE_ACTIONS = {
 
 
 def add_instances(parser: OneLineParser) -> None:
-    """The list's arguments, and the actions with theirs."""
+    """Declare the list's arguments, and the actions with theirs."""
     _add_listing(parser)
     actions = add_commands(parser, _INSTANCE_ACTIONS, dest="action")
     _add_listing(actions["list"], default=argparse.SUPPRESS)
@@ -136,7 +136,7 @@ _OPTION_OF = {"instance": "name", "gpu_memory_gib": "memory_gib"}
 
 
 def _add_offer_options(parser: argparse.ArgumentParser) -> None:
-    """The offer."""
+    """Declare what describes an offer."""
     add_format(parser, default=argparse.SUPPRESS)
     parser.add_argument("name", metavar="NAME")
     parser.add_argument(
@@ -218,7 +218,7 @@ def _title(offer: Instance) -> str:
 
 
 def _offer(options: argparse.Namespace, catalog: Catalog) -> Instance:
-    """The instance as the options have it; what they don't say, as the catalog or the specs of its GPU do."""
+    """Return the instance as the options have it; what they don't say, as the catalog or the GPU's specs do."""
     given = {column: getattr(options, _OPTION_OF.get(column, column), None) for column in FILE_COLUMNS}
     cells = {column: str(value).strip() for column, value in given.items() if value is not None}
     for column, text in cells.items():
@@ -281,7 +281,7 @@ _GPU_OPTIONS = {
 
 
 def add_gpus(parser: OneLineParser) -> None:
-    """The actions with their arguments."""
+    """Declare the actions with their arguments."""
     add_format(parser)
     actions = add_commands(parser, _GPU_ACTIONS, dest="action")
     for name, action in actions.items():

@@ -42,7 +42,7 @@ from profet_profiles.units import format_ms, format_significant, format_usd, sha
 
 
 def add_predict(parser: argparse.ArgumentParser) -> None:
-    """The profile and the targets."""
+    """Declare the profile and the targets."""
     add_question(parser, PredictQuestion)
     add_models(parser)
     add_every_offer(parser)
@@ -114,7 +114,7 @@ def _bounds(level: float) -> list[Column[OfferStep]]:
 
 
 def add_cost(parser: argparse.ArgumentParser) -> None:
-    """The training."""
+    """Declare the training."""
     add_question(parser, TrainingQuestion)
     add_models(parser)
     add_every_offer(parser)
@@ -147,7 +147,7 @@ def run_cost(options: argparse.Namespace) -> None:
 
 
 def add_scale(parser: argparse.ArgumentParser) -> None:
-    """The instance, the axis with both ends, the size between them, and what else is known."""
+    """Declare the instance, the axis with both ends, the size between them, and what else is known."""
     add_question(parser, ScaleQuestion)
     add_models(parser)
 
@@ -164,7 +164,7 @@ def run_scale(options: argparse.Namespace) -> None:
 
 
 def add_estimate(parser: argparse.ArgumentParser) -> None:
-    """The network, which may be a file, its step, and the offers."""
+    """Declare the network, which may be a file, its step, and the offers."""
     add_question(parser, EstimateQuestion, first="network")
     add_models(parser)
     add_every_offer(parser)

@@ -65,7 +65,7 @@ class RequestError(Exception):
 
 
 def failure_of(error: Exception) -> RequestError:
-    """The response to any error; details of our own faults go to the log only."""
+    """Make the response to any error; details of our own faults go to the log only."""
     match error:
         case RequestError():
             return error
@@ -179,7 +179,7 @@ def _check_size(size: int, kind: str) -> None:
 
 
 def _limited(request: Request, kind: str) -> Request:
-    """The same request, whose body ends in an error once it is too long or stops coming."""
+    """Wrap the request: its body ends in an error once it is too long or stops coming."""
     taken = 0
 
     async def counted() -> dict:

@@ -61,7 +61,7 @@ _LIST_TRACE = re.compile(rb'^[\s\xef\xbb\xbf]*\[\s*\{[^{}]*"ph"\s*:\s*"')
 
 
 def is_chrome_trace(head: bytes) -> bool:
-    """True if `head` opens as a chrome trace does: an object with `traceEvents`, or a list of events."""
+    """Return True if `head` opens as a chrome trace does: an object with `traceEvents`, or a list of events."""
     return bool(_DICT_TRACE.match(head) or _LIST_TRACE.match(head))
 
 
@@ -170,7 +170,7 @@ class ChromeTrace(Generic[Args]):
         return events
 
     def _events_of(self, values: list[object]) -> list[Event[Args]]:
-        """The events among decoded values; a few others may stand there."""
+        """Return the events among decoded values; a few others may stand there."""
         records = [value for value in values if isinstance(value, dict)]
         events = [_event(record) for record in records]
         self._text_times += sum(isinstance(record.get("ts", record.get("dur")), str) for record in records)
@@ -180,7 +180,7 @@ class ChromeTrace(Generic[Args]):
         return events
 
     def _value(self) -> object:
-        """The value at the cursor, once all of it is in the window; `_characters` is how many it has."""
+        """Return the value at the cursor, once all of it is in the window; `_characters` is how many it has."""
         while True:
             try:
                 value, end = self._decode(self._text, self._at)
@@ -201,7 +201,7 @@ class ChromeTrace(Generic[Args]):
             self._refill()
 
     def _next(self, skipped: re.Pattern[str]) -> str:
-        """The next character that isn't skipped, or "" at the end of the file; the cursor stands on it."""
+        """Return the next character that isn't skipped, or "" at the end of the file; the cursor stands on it."""
         while True:
             if found := skipped.match(self._text, self._at):
                 self._at = found.end()
@@ -253,7 +253,7 @@ def _events_decoder(args: type[Args]) -> Callable[[str], list[Event[Args]]]:
 
 
 def _event(record: dict[str, Any]) -> Event[Any]:
-    """An event of decoded JSON, whatever its fields hold."""
+    """Return an event of decoded JSON, whatever its fields hold."""
     kind, category, name = (value if isinstance(value := record.get(key), str) else None for key in _TEXTS)
     found = record.get("args")
     return Event(

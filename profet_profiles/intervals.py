@@ -19,7 +19,7 @@ _PIECE = 50_000
 
 
 def nesting_order(begins_us: FloatArray, durations_us: FloatArray) -> np.ndarray:
-    """Indices that put every event behind those it lies in: by start, the longer first, else as given."""
+    """Return indices that put every event behind those it lies in: by start, the longer first, else as given."""
     return np.lexsort((-durations_us, begins_us))
 
 
@@ -127,7 +127,7 @@ _TRIED_SHARE = 1.05
 
 
 def usual_work(work_us: FloatArray, kernels: FloatArray | None = None) -> np.ndarray:
-    """True for each step that did about as much as at least half of them; of as many of both the larger ones.
+    """Return True for each step that did about as much as at least half of them; of as many of both the larger.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ def _overlaps_followers(begins: FloatArray, durations: FloatArray, streams: np.n
 
 
 def _dominates(durations: FloatArray, doubted: np.ndarray, marked_us: FloatArray) -> np.ndarray:
-    """True for a doubted kernel that takes longer than any step, and than twice all other kernels of a step."""
+    """Return True for a doubted kernel that takes longer than any step, and than twice all others of a step."""
     found = np.zeros(len(durations), bool)
     others_us = float(np.nansum(durations))
     for row in sorted(np.flatnonzero(doubted).tolist(), key=lambda row: -durations[row]):

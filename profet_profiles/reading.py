@@ -45,7 +45,7 @@ PREFERRED_FORMATS = (xplane.READER, trace_json.READER, STATS, CSV, JSON, pytorch
 
 
 def find_reader(head: bytes) -> Reader | None:
-    """The reader of the format that a file is of, by its first unpacked bytes; None if it is of none.
+    """Return the reader of the format that a file is of, by its first unpacked bytes; None if it is of none.
 
     >>> find_reader(b'{"traceEvents": [{"ph": "X", "cat": "cpu_op"}]}').name
     'PyTorch trace'
@@ -146,14 +146,14 @@ def other_file(head: bytes, name: str = "") -> tuple[str, str] | None:
 
 
 def is_text(head: bytes) -> bool:
-    """True if a file begins as text does."""
+    """Return True if a file begins as text does."""
     # The cut may split a character.
     text = head[:1000].decode("utf-8", "ignore")
     return len(text.encode()) > len(head[:1000]) - 4 and all(one.isprintable() or one.isspace() for one in text)
 
 
 def _is_kernel_stats(head: bytes) -> bool:
-    """True for TensorFlow's kernel_stats.pb, whose first record is a whole kernel's."""
+    """Return True for TensorFlow's kernel_stats.pb, whose first record is a whole kernel's."""
     if not head.startswith(b"\x0a"):
         return False
     wire = WireStream(io.BytesIO(head))
@@ -264,7 +264,7 @@ def _read_as(reader: Reader, content: Content) -> Profile:
 
 
 def shown_file_name(name: str) -> str:
-    """A file's name as messages have it: printable, and not too long."""
+    """Return a file's name as messages have it: printable, and not too long."""
     printable = "".join(character for character in name if character.isprintable()) or "profile"
     return printable if len(printable) <= 60 else printable[:57] + "..."
 
@@ -325,7 +325,7 @@ def _read_best(files: Sequence[ArchivedFile], where: str, watch: Watch) -> Profi
 
 
 def _candidates(files: Sequence[ArchivedFile], watch: Watch) -> tuple[list[_Candidate], list[ProfileError]]:
-    """The files that a reader takes for its own, and what is wrong with those that can't be looked at."""
+    """Return the files that a reader takes for its own, and what is wrong with those that can't be looked at."""
     found: list[_Candidate] = []
     failed: list[ProfileError] = []
     for file in files:
@@ -386,7 +386,7 @@ def sizes_in_name(name: str) -> tuple[int | None, int | None]:
 
 
 def _number_in(pattern: re.Pattern[str], words: str) -> tuple[int | None, str]:
-    """The number that `pattern` finds, if it finds just one, and the words without it."""
+    """Return the number that `pattern` finds, if it finds just one, and the words without it."""
     found = list(pattern.finditer(words))
     if len(found) != 1:
         return None, words

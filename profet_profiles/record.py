@@ -139,7 +139,7 @@ class Profile:
         object.__setattr__(self, "operations", MappingProxyType(ordered))
 
     def with_steps(self, steps: int, basis: StepsBasis = "given") -> Profile:
-        """The same file read as covering `steps` training steps.
+        """Return the same file read as covering `steps` training steps.
 
         >>> Profile({"Device_Conv2D": 50.0}, steps=2, steps_basis="assumed").with_steps(1).operations["Device_Conv2D"]
         100.0
@@ -149,7 +149,7 @@ class Profile:
         return replace(self, operations=operations, steps=steps, steps_basis=basis)
 
     def named(self, file_name: str) -> Profile:
-        """The same profile, read from a file of this name."""
+        """Return the same profile, read from a file of this name."""
         return replace(self, operations=self._unrounded_us, file_name=file_name)
 
     @cached_property
@@ -180,7 +180,7 @@ class Profile:
 
 
 def no_times() -> defaultdict[str, float]:
-    """Sums of nothing yet: every name has 0."""
+    """Return sums of nothing yet: every name has 0."""
     return defaultdict(float)
 
 
@@ -196,7 +196,7 @@ def profile_from_totals(
     refusal: str = "",
     may_be_cut: bool = True,
 ) -> Profile:
-    """The profile of one mean step, refused if it holds none of a network's work.
+    """Return the profile of one mean step, refused if it holds none of a network's work.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def profile_from_totals(
 
 
 def holds_work(operations: Iterable[str]) -> bool:
-    """True if any of these does what every network's training step does: a convolution, a product, a gradient.
+    """Return True if any of these does what every training step does: a convolution, a product, a gradient.
 
     >>> holds_work(["Device_Relu", "Device_ResourceApplyAdam"]), holds_work(["Device_ReluGrad"])
     (False, True)
@@ -238,7 +238,7 @@ def holds_work(operations: Iterable[str]) -> bool:
 
 
 def several_calls_note(times: int) -> str:
-    """The warning where a step calls its network several times."""
+    """Return the warning where a step calls its network several times."""
     return (
         f"The network ran {times} times in one step; the batch size is that of one call. If gradients are accumulated, "
         f"the step and its latency cover {times} batches."
@@ -255,7 +255,7 @@ def hidden_copies_note(hidden_us: float, counted_us: float) -> str:
 
 
 def is_forward(kind: str) -> bool:
-    """True for a type that does a network's work in its forward pass."""
+    """Return True for a type that does a network's work in its forward pass."""
     return _FORWARD.fullmatch(kind) is not None
 
 

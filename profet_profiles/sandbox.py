@@ -117,7 +117,7 @@ def limits_for(uploaded_bytes: int) -> tuple[int, int]:
 
 
 def is_line(text: object) -> bool:
-    """True for a text that a process may answer: one printable line of at most 1,000 characters."""
+    """Return True for a text that a process may answer: one printable line of at most 1,000 characters."""
     return isinstance(text, str) and len(text) <= 1_000 and text.isprintable()
 
 
@@ -195,7 +195,7 @@ _OUT_OF_MEMORY = ("SIGKILL", "SIGABRT", "SIGSEGV", "SIGBUS")
 def _last_line(
     arguments: Sequence[str], file: BinaryIO, max_bytes: int, progress: Progress | None
 ) -> Mapping[str, Any]:
-    """The last line of a process, or the limit that ended it."""
+    """Return the last line of a process, or the limit that ended it."""
     until = time.monotonic() + MAX_WALL_S
     try:
         process = subprocess.Popen(
@@ -351,7 +351,7 @@ def work(file: BinaryIO, name: str, _: Sequence[str], progress: Progress) -> dic
 
 
 def profile_document(profile: Profile) -> dict[str, Any]:
-    """A profile as JSON values, to the last digit: the file may yet be read as covering other steps."""
+    """Return a profile as JSON values, to the last digit: the file may yet be read as covering other steps."""
     others = {name: getattr(profile, name) for name in _Document.__annotations__}
     return others | {"operations": dict(profile._unrounded_us), "meta": asdict(profile.meta)}
 
@@ -369,7 +369,7 @@ class _Document(TypedDict):
 
 
 def profile_in(document: object) -> Profile:
-    """The profile in a document of `profile_document`."""
+    """Return the profile in a document of `profile_document`."""
     import msgspec  # late: the process does without
 
     found = msgspec.convert(document, _Document)

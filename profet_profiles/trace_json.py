@@ -58,7 +58,7 @@ _NOTHING = (
 
 
 def looks_like(head: bytes) -> bool:
-    """True if `head` opens as a chrome trace with processes named as TensorFlow names them."""
+    """Return True if `head` opens as a chrome trace with processes named as TensorFlow names them."""
     return is_chrome_trace(head) and bool(_PROCESS.search(head))
 
 

@@ -106,7 +106,7 @@ _MESSAGES = {
 
 @cache
 def messages() -> SimpleNamespace:
-    """The message classes by name: `messages().Line.FromString(data)`; texts are bytes, since files may hold any."""
+    """Return the message classes by name: `messages().Line`; texts are bytes, since files may hold any."""
     return message_classes("xplane", _MESSAGES)
 
 
@@ -115,7 +115,7 @@ _START = re.compile(rb"(?s)\x0a[\x80-\xff]{0,9}[\x00-\x7f](?:\x08[\x80-\xff]{0,9
 
 
 def looks_like(head: bytes) -> bool:
-    """True if `head` opens with a plane that has a name."""
+    """Return True if `head` opens with a plane that has a name."""
     start = _START.match(head)
     name = head[start.end() : start.end() + start[1][0]] if start else b""
     return len(name) > 1 and name.isascii() and name.decode().isprintable()
@@ -222,7 +222,7 @@ def _read_planes(content: Content, found: Trace) -> list[_Plane]:
 
 
 def gpu_from_properties(capability: tuple[int, int], multiprocessors: int, memory_bytes: int) -> str | None:
-    """The name of the GPU with these properties if it is one of those that clouds rent out, else None.
+    """Return the name of the GPU with these properties if it is one of those that clouds rent out, else None.
 
     >>> gpu_from_properties((7, 5), 40, 15_843_721_216)
     'Tesla T4'
@@ -259,7 +259,7 @@ def _text(data: bytes) -> str:
 
 
 def _lines(wire: WireStream, size: int) -> Iterator[Iterator[Any]]:
-    """The lines of a plane, each in parts that hold some of its events."""
+    """Yield the lines of a plane, each in parts that hold some of its events."""
     lines_read = 0
     for part, length in wire.fields(size):
         if part == _PLANE_LINES:

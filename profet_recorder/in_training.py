@@ -50,7 +50,7 @@ class StepRecorder:
         return self._recording.finished or self._failed or bool(getattr(self._other, "finished", False))
 
     def step(self, batch: object = None) -> bool:
-        """A training step has ended; with `batch`, what it was fed, batch and pixel size are found. True once done."""
+        """End a training step; what it was fed, `batch`, tells batch and pixel size. True once done."""
         self._try(self._recording.end_step, batch)
         self._begin()
         return self.done
@@ -59,7 +59,7 @@ class StepRecorder:
         self._try(self._recording.begin_step)
 
     def _leave(self, where: str) -> None:
-        """The loop has ended: say so if it was too short, and undo every switch until the next one."""
+        """End the loop: say so if it was too short, and undo every switch until the next one."""
         if not self.done and self._other is None:
             self._try(self._recording.abort)
             if not self._failed:
@@ -96,7 +96,7 @@ def _recorder(
     framework: str | None = None,
     **options: Unpack[PlanOptions],
 ) -> StepRecorder:
-    """The recorder of this output, in its first loop a new one."""
+    """Return the recorder of this output, in its first loop a new one."""
     path = absolute(output)
     if path not in _recorders:
         engine = choose_engine(framework, model, optimizer)
@@ -138,7 +138,7 @@ def record_step(output: str | PathLike[str] = "profile.json", **options: Unpack[
 def record_steps(
     loader: Iterable[Batch], output: str | PathLike[str] = "profile.json", **options: Unpack[StepOptions]
 ) -> Iterator[Batch]:
-    """The batches of `loader`, one training step each; the profile is written on the way.
+    """Yield the batches of `loader`, one training step each; the profile is written on the way.
 
     >>> for images, labels in record_steps(loader, "profile.json"):  # doctest: +SKIP
     ...     train_step(images, labels)
@@ -175,7 +175,7 @@ _Callback: Any = object
 def ProfileCallback(  # noqa: N802 - a class to its users
     output: str | PathLike[str] = "profile.json", **options: Unpack[PlanOptions]
 ) -> RecordingCallback:
-    """A callback for `model.fit(callbacks=[...])` that writes a version-2 profile of one training step.
+    """Make a callback for `model.fit(callbacks=[...])` that writes a version-2 profile of one training step.
 
     >>> model.fit(images, labels, callbacks=[ProfileCallback("profile.json")])  # doctest: +SKIP
 
@@ -199,7 +199,7 @@ def recording_callback(
     begin: Callable[[object], Recording] | None = None,
     on_error: Callable[[Exception], None] | None = None,
 ) -> RecordingCallback:
-    """The callback of a plan.
+    """Return the callback of a plan.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def recording_callback(
 
 
 def _goes_on(hook: Callable[..., None]) -> Callable[..., None]:
-    """`hook` of a callback: where it fails no other is called, and `fit` goes on if it may."""
+    """Wrap `hook` of a callback: where it fails no other is called, and `fit` goes on if it may."""
 
     @functools.wraps(hook)
     def guarded(callback, *args, **kwargs):
@@ -329,7 +329,7 @@ class RecordingCallback(_Callback):
 
     @_goes_on
     def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
-        """A step begins, unless it is the last of an epoch."""
+        """Begin a step, unless it is the last of an epoch."""
         if recording := self._unfinished():
             if self._is_last(batch):
                 self._drop_step(recording)
@@ -339,7 +339,7 @@ class RecordingCallback(_Callback):
 
     @_goes_on
     def on_train_batch_end(self, batch: int, logs: object = None) -> None:
-        """The step has ended."""
+        """End the step."""
         recording = self._unfinished()
         if recording is None:
             return
@@ -376,11 +376,11 @@ class RecordingCallback(_Callback):
         self._is_in_step = False
 
     def _unfinished(self) -> Recording | None:
-        """The recording while there is something left to record."""
+        """Return the recording while there is something left to record."""
         return None if self.finished else self.recording
 
     def _is_last(self, batch: int) -> bool:
-        """The last batch of an epoch may be smaller than the others."""
+        """Tell whether it is an epoch's last batch, which may be smaller than the others."""
         return self._batches_an_epoch is not None and 1 < self._batches_an_epoch == batch + 1
 
 

@@ -48,7 +48,7 @@ def take_turn() -> None:
 
 
 def is_first_process() -> bool:
-    """False in all but one of the processes that torchrun starts, or that a script forks: one speaks and writes."""
+    """Return False in all but one of the processes that torchrun starts, or a script forks: one speaks and writes."""
     return _has_turn and os.environ.get("RANK", "0") in ("", "0")
 
 
@@ -70,7 +70,7 @@ _printed: set[str] = set()
 
 
 def print_once(text: str) -> None:
-    """The same, the first time only: a recording may begin again."""
+    """Print the same, the first time only: a recording may begin again."""
     if text not in _printed:
         _printed.add(text)
         print_progress(text)
@@ -169,7 +169,7 @@ class PlanOptions(TypedDict, total=False):
 
 
 def record_plan(output: str | PathLike[str], **options: Unpack[PlanOptions]) -> RecordPlan:
-    """The plan of a recording into `output`; errors are those of `RecordPlan`."""
+    """Return the plan of a recording into `output`; errors are those of `RecordPlan`."""
     folder = options.get("keep_trace")
     kept = None if folder is None else absolute(folder)
     return RecordPlan(absolute(output), **{**options, "keep_trace": kept})  # type: ignore[arg-type]
