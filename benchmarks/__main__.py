@@ -18,8 +18,9 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from benchmarks.code import (
     BARE,
@@ -50,8 +51,7 @@ _OTHERS_LIMIT_S = 300
 _VISITORS_OF_A_PROCESS = 100
 
 
-@dataclass(frozen=True)
-class BenchmarkFigure:
+class BenchmarkFigure(Struct, frozen=True):
     """One measured figure: its runs, the most it should be (the least of "/s"), and runs of the reference."""
 
     name: str

@@ -9,11 +9,11 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from itertools import cycle
 from typing import Any
 
 import psutil
+from msgspec import Struct, field
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
@@ -29,8 +29,7 @@ class RunFailedError(Exception):
     """A run of the page failed, or showed an error."""
 
 
-@dataclass
-class Visitor:
+class Visitor(Struct):
     """One browser tab.
 
     Attributes
@@ -134,8 +133,7 @@ ACTIONS: Mapping[str, Action] = {
 }
 
 
-@dataclass
-class Level:
+class Level(Struct):
     """What visitors saw under one load, the server's processor time meanwhile, and its memory at the end."""
 
     first_page_s: list[float] = field(default_factory=list)

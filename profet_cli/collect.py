@@ -6,10 +6,11 @@ import argparse
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeVar
+
+from msgspec.structs import asdict
 
 from profet_cli.arguments import add_format, known_gpus, training_set
 from profet_cli.commands import OneLineParser, add_commands

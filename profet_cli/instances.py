@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from profet_cli.arguments import add_format, add_question, asked, known_gpus
 from profet_cli.commands import OneLineParser, add_commands

@@ -10,9 +10,10 @@ import re
 import socket
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import date
 from typing import Any
+
+from msgspec.structs import replace
 
 from profet_cli.arguments import add_format
 from profet_cli.output import cell, print_json, print_table, print_warnings

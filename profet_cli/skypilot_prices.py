@@ -8,8 +8,9 @@ import os
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from profet_core.catalog import Catalog, Gpu
 from profet_core.catalog.clouds import offer_name
@@ -30,8 +31,7 @@ LISTS: Mapping[str, str] = {
 _TIMEOUT_S, _MAX_BYTES = 30.0, 50_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class ListedMachine:
+class ListedMachine(Struct, frozen=True):
     """A row of a list, in one market; its names are those of gpuhunt's rows. GPUs of new machines aren't named."""
 
     instance_name: str

@@ -10,12 +10,14 @@ import sys
 import tempfile
 import threading
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from statistics import median
 from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from profet_collect.store import Cell, CellResult, Framework, Status, result_from
 from profet_core.errors import InputError
@@ -55,8 +57,7 @@ _FULL_WORDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CellTask:
+class CellTask(Struct, frozen=True):
     """How cells are measured, and which one.
 
     Attributes
@@ -79,8 +80,7 @@ class CellTask:
     seed: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """What a framework sees of the machine.
 
     Attributes

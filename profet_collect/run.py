@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from importlib.util import find_spec
@@ -19,6 +18,9 @@ from itertools import islice, product, takewhile
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from profet_collect.cell import CellTask, Device, Seen, look, measure
 from profet_collect.networks import MEASURED, MEASURED_PIXELS, NEWER, counts_of, known_name, missing
@@ -35,8 +37,7 @@ BATCH_SIZES = (16, 32, 64, 128, 256)
 MAX_CELLS = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(Struct, frozen=True):
     """What cells are made of; each field in the order in which it is measured."""
 
     models: tuple[str, ...]
@@ -170,8 +171,7 @@ class Timed(NamedTuple):
     latency_ms: float
 
 
-@dataclass
-class Expected:
+class Expected(Struct):
     """Seconds of cells; `calibrate` corrects them by what two cells really took.
 
     Attributes
@@ -238,8 +238,7 @@ _MODULES: Mapping[Framework, str] = {"pytorch": "torch", "tensorflow": "tensorfl
 _START_TIMEOUT_S = 300.0
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuringMachine:
+class MeasuringMachine(Struct, frozen=True):
     """The machine, and each framework on it.
 
     Attributes

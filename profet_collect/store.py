@@ -8,11 +8,12 @@ import os
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from filelock import FileLock, Timeout
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from profet_core.errors import InputError
 from profet_core.files import lock_path
@@ -33,8 +34,7 @@ _MAX_COUNT, _MAX_BYTES = 2**31 - 2, 2**63 - 1
 _MAX_NAME_LENGTH, _MAX_WHY_LENGTH = 200, 10_000
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Cell:
+class Cell(Struct, frozen=True, order=True):
     """One workload: the values that distinguish it in a collection."""
 
     framework: Framework
@@ -48,8 +48,7 @@ class Cell:
         return f"{self.model}, {self.pixels} pixels, batch {self.batch_size}, {self.precision}, {self.framework}"
 
 
-@dataclass(frozen=True, slots=True)
-class CellResult:
+class CellResult(Struct, frozen=True):
     """Result of a cell at a time (UTC, ISO 8601), and in one line why it is not "ok".
 
     Attributes
@@ -72,7 +71,7 @@ class CellResult:
 
     def document(self) -> dict[str, Any]:
         """One flat JSON object."""
-        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "cell"}
+        values = {name: getattr(self, name) for name in self.__struct_fields__ if name != "cell"}
         values["latency_repeats_ms"] = list(self.latency_repeats_ms)
         values["operations_us"] = dict(self.operations_us or {})
         return {**asdict(self.cell), **values}
@@ -158,8 +157,8 @@ def _compact(document: object) -> bytes:
 
 def result_from(document: Mapping[str, Any]) -> CellResult:
     """Parse a document of `CellResult.document`; raises ValueError, KeyError or TypeError for an invalid one."""
-    cell = Cell(**{field.name: document[field.name] for field in fields(Cell)})
-    values = {field.name: document[field.name] for field in fields(CellResult) if field.name != "cell"}
+    cell = Cell(**{name: document[name] for name in Cell.__struct_fields__})
+    values = {name: document[name] for name in CellResult.__struct_fields__ if name != "cell"}
     repeats, operations, latency_ms = values["latency_repeats_ms"], values["operations_us"], values["batch_latency_ms"]
     whole = ((cell.pixels, 1), (cell.batch_size, 1), (values["steps"], 1), (cell.repeat, 0))
     peak = values["peak_memory_bytes"]

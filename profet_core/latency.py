@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+from msgspec import Struct
 
 from profet_core.errors import WordedEnum
 
@@ -99,8 +100,7 @@ def log_sd_of(log_half_width: Values, level: float = LEVEL) -> Values:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(Struct, frozen=True):
     """Endpoints of a latency's interval, milliseconds."""
 
     low_ms: float
@@ -120,8 +120,7 @@ class Interval:
 HOST_LIMITED = "host-limited"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
+class Estimate(Struct, frozen=True, kw_only=True):
     """Latencies of many profiles, and the standard deviations of their logarithms, as arrays of one shape."""
 
     latency_ms: Values

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Generic, Self, TypeVar, overload
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from profet_core.catalog.instance import Instance, frame_of, offer_cells
 from profet_core.errors import Code, Note, line_of
@@ -57,12 +57,16 @@ def taken(values: FloatArray, rows: Sequence[int]) -> FloatArray:
 Row = TypeVar("Row", covariant=True)
 
 
-class RowSequence(Sequence[Row]):
+@Sequence.register
+class RowSequence(Struct, Generic[Row], frozen=True):
     """A table as a sequence of its rows, each made on access."""
 
-    @abstractmethod
+    def __len__(self) -> int:
+        raise NotImplementedError
+
     def row(self, number: int) -> Row:
         """One row."""
+        raise NotImplementedError
 
     def __iter__(self) -> Iterator[Row]:
         return map(self.row, range(len(self)))
@@ -78,8 +82,7 @@ class RowSequence(Sequence[Row]):
         return self.row(found) if isinstance(found, int) else list(map(self.row, found))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class OfferTable(RowSequence["OfferStep"]):
+class OfferTable(RowSequence["OfferStep"], frozen=True, eq=False, kw_only=True, dict=True):
     """Step latencies on offers, a row each. Columns are arrays or tuples; NaN is unknown.
 
     Attributes
@@ -210,8 +213,7 @@ class OfferTable(RowSequence["OfferStep"]):
         return OfferStep(self, number)
 
 
-@dataclass(frozen=True, slots=True)
-class OfferStep:
+class OfferStep(Struct, frozen=True):
     """One row of an offer table.
 
     The basis is "given" for the anchor, whose latency is None if not given, and for a latency that the user measured;
@@ -219,7 +221,7 @@ class OfferStep:
     "calibrated" if some of its steps were measured.
     """
 
-    table: OfferTable = field(repr=False)
+    table: OfferTable
     number: int
 
     @property

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from html import escape
 from typing import Annotated, Any, Literal, TypeAlias, cast, get_args, get_origin, get_type_hints
@@ -51,8 +50,7 @@ _CUSTOM_GPUS = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Endpoint:
+class Endpoint(Struct, frozen=True, eq=False):
     """What is asked at one path, what answers it, and the keys of the answer's document."""
 
     summary: str

@@ -7,11 +7,11 @@ import json
 import logging
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from io import BytesIO
 from tempfile import SpooledTemporaryFile
 from typing import Any, BinaryIO, TypeAlias, cast
 
+from msgspec import Struct
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -91,8 +91,7 @@ def failure_of(error: Exception) -> RequestError:
 SentFile: TypeAlias = tuple[BinaryIO, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(Struct, frozen=True):
     """What was sent: values by field, or all texts of each; `quick`: nothing in it is large."""
 
     values: Mapping[str, object]

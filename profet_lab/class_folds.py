@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
+from msgspec import Struct
 from sklearn.metrics import r2_score, root_mean_squared_error
 
 from profet_core.ensemble.classes import ClassTimes
@@ -38,8 +38,7 @@ def ensemble_ms(members_ms: np.ndarray) -> np.ndarray:
     return combine(members_ms, "geometric mean", WEIGHTS)
 
 
-@dataclass(frozen=True)
-class OutOfFold:
+class OutOfFold(Struct, frozen=True):
     """What members predict of rows they did not learn from.
 
     rows : name of held-out rows -> boolean mask of them, (rows,).
@@ -119,7 +118,7 @@ def fold_inputs(bank: ClassBank, training: PairTraining, rows: np.ndarray, unsee
     """Rows of the bank as one model sees them: device classes `unseen` in training count as unknown, (classes,)."""
     times = bank.times[training.anchor]
     return step_inputs(
-        ClassTimes(**{name: getattr(times, name)[rows] for name in ClassTimes.__dataclass_fields__}),
+        ClassTimes(**{name: getattr(times, name)[rows] for name in ClassTimes.__struct_fields__}),
         bank.device_classes,
         bank.idle_column,
         bank.latency_ms[training.anchor][rows] if training.latency_known else None,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
 import lightgbm
 import numpy as np
+from msgspec import Struct
 
 from profet_core.ensemble.classes import IDLE_CLASS
 from profet_core.ensemble.fitted import DenseStack
@@ -41,8 +41,7 @@ RATIO_SHARE, RATIO_TOTAL_MS = 0.02, 7.5
 RATIO_ROWS = 20
 
 
-@dataclass(frozen=True)
-class PairTraining:
+class PairTraining(Struct, frozen=True):
     """What one model learns: a pair, from some rows of the measurements.
 
     rows : boolean mask.
@@ -80,8 +79,7 @@ class PairTraining:
         return np.where(enough, medians, typical), typical
 
 
-@dataclass(frozen=True)
-class Recipe:
+class Recipe(Struct, frozen=True):
     """How one member is trained.
 
     activation : of the hidden layers.
@@ -105,8 +103,7 @@ RECIPES = {
 }
 
 
-@dataclass(frozen=True)
-class MemberModels:
+class MemberModels(Struct, frozen=True):
     """Models of one member, each of a pair and its training rows: networks or boosted trees.
 
     constants : (models, 1, ...), as `members.network_latency` takes them.

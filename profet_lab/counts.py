@@ -102,7 +102,7 @@ def counts_report(table: pd.DataFrame, estimates: Mapping[str, pd.Series]) -> di
             # Half-widths as everywhere in this report: the mean of the way up and the way down.
             found[f"median_interval_pct_{case}{ending}"] = float(100 * np.median(np.sinh(half)))
         weight = fitted_weight(list(parts.values()), case)
-        found["fitted"][case] = {name: round(getattr(weight, name), 4) for name in CountsWeight.__dataclass_fields__}
+        found["fitted"][case] = {name: round(getattr(weight, name), 4) for name in CountsWeight.__struct_fields__}
     return found
 
 

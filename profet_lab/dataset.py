@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import permutations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from msgspec import Struct, field
+from msgspec.structs import replace
 from pandas.api.typing import NAType
 
 from profet_core.catalog import load_shipped
@@ -79,8 +80,7 @@ SCHEMAS = {CELLS_FILE: CELLS, OPERATIONS_FILE: OPERATIONS}
 MAX_ROWS = {CELLS_FILE: 500_000, OPERATIONS_FILE: 30_000_000}
 
 
-@dataclass(frozen=True, slots=True)
-class DataSource:
+class DataSource(Struct, frozen=True):
     """Where cells are from.
 
     name : what the cells call it; the same name with other files is another source.
@@ -95,8 +95,7 @@ class DataSource:
     licence: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class InstanceFacts:
+class InstanceFacts(Struct, frozen=True):
     """What is known of an instance's machine; empty: unknown."""
 
     gpu: str = ""
@@ -104,8 +103,7 @@ class InstanceFacts:
     host: str = ""
 
 
-@dataclass(frozen=True)
-class Dataset:
+class Dataset(Struct, frozen=True):
     """What a folder of the layout holds.
 
     cells : the columns of `CELLS`, sorted by `KEY`; what may be unset is NaN or NA.

@@ -6,13 +6,13 @@ import json
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec.structs import asdict
 
 from profet_collect.store import CELLS_NAME, MANIFEST_NAME, read_collection
 from profet_core.catalog.gpus import load_gpus

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from msgspec import Struct
 from numpy.typing import ArrayLike
 from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
@@ -185,8 +185,7 @@ def fit_forest(features_us: np.ndarray, target_ms: np.ndarray, seed: int) -> Ran
 DocumentedFold = tuple[str, str, frozenset[str]]
 
 
-@dataclass(frozen=True)
-class FittedFold:
+class FittedFold(Struct, frozen=True):
     """The members of a fold, fitted."""
 
     anchor: str

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from msgspec import Struct
+from msgspec.structs import replace
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 
@@ -331,8 +332,7 @@ def group_of(kind: str) -> str:
     return "compute" if kind in FLOPS else "bandwidth"
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """Measured steps, and how the parts of each depend on the effects: all of them, or some to be fitted.
 
     A part is the work of a kind, launches, or the start; it takes its amount times the exponential of its effects.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,8 @@ import lightgbm
 import numpy as np
 import pandas as pd
 import xgboost
+from msgspec import Struct
+from msgspec.structs import replace
 from scipy.optimize import minimize
 from sklearn.feature_selection import SequentialFeatureSelector
 from sklearn.linear_model import LinearRegression
@@ -188,8 +189,7 @@ def _corrections(known: MeasuredRatios, rows: pd.DataFrame) -> tuple[np.ndarray,
     return found[0], found[1]
 
 
-@dataclass(frozen=True)
-class Doubts:
+class Doubts(Struct, frozen=True):
     """Standard deviations of the logarithm of an estimate, from errors on held-out rows.
 
     Attributes

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, astuple, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from msgspec import to_builtins
+from msgspec.structs import astuple, replace
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, log_expit
 
@@ -378,7 +380,7 @@ def memory_content(measurements: Measurements, folder: Path) -> dict:
         PEAKS_FILE.name: sha256_hex(PEAKS_FILE.read_bytes()),
     }
     model = fit_memory(cells, traffic, pd.read_csv(PEAKS_FILE), fitted_on)
-    parts = rounded(asdict(model))
+    parts = rounded(to_builtins(model))
     content = {"schema_version": MEMORY_VERSION, "law": parts.pop("formula"), **parts}
     content["measured"] = measured_networks(cells)
     content.pop("checksum")
@@ -475,7 +477,7 @@ def _served(model: MemoryModel, cells: pd.DataFrame, traffic: pd.DataFrame) -> l
             us = {name: float(profile[f"us {name}"]) for name in classes.names}
             times = DeviceTimes(us, profile["gpu_model"], profile["bandwidth_gb_per_s"])
         sizes = ProfileMeta(batch_size=PROFILED_BATCH, pixels=int(profile["pixels"]))
-        meta = replace(sizes, parameters=int(profile["parameters"]))
+        meta = dataclasses.replace(sizes, parameters=int(profile["parameters"]))
         queried, ran_gib = cells[cells["pixels"] == profile["pixels"]], float(memory_gib[profile["instance"]])
         for known, inputs in zip(KNOWN, ((meta, times), (meta, None), (sizes, None)), strict=True):
             found.append(_answers(model, known, StepMemory(*inputs, ran_gib=ran_gib), queried))

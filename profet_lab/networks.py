@@ -16,12 +16,13 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+
+from msgspec.structs import replace
 
 from profet_core.layers.network import VALUE_NAMES, Counts, Kind, Layer, count
 from profet_core.layers.networks import COLUMNS, DETECTION_PIXELS, LIBRARIES, PACKED

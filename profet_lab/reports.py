@@ -10,7 +10,6 @@ import math
 import string
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from msgspec import Struct, field
 
 from profet_core.catalog import load_shipped
 from profet_core.errors import ArtifactError
@@ -59,8 +59,7 @@ Report: TypeAlias = Mapping[str, Any]
 Rows: TypeAlias = Mapping[Any, Any] | Iterable[Report]
 
 
-@dataclass(frozen=True)
-class Validation:
+class Validation(Struct, frozen=True, dict=True):
     """What a validation reads.
 
     Attributes
@@ -82,8 +81,7 @@ class Validation:
         return self.open_data()
 
 
-@dataclass(frozen=True, slots=True)
-class ReportPart:
+class ReportPart(Struct, frozen=True):
     """A validation, its report, and its section of the card.
 
     Attributes

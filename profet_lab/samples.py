@@ -6,11 +6,11 @@ import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from msgspec import Struct
 
 from profet_core.catalog import load_catalog, load_gpus
 from profet_core.catalog.gpus import AMP
@@ -38,8 +38,7 @@ from profet_lab.train import SEED
 from profet_profiles.record import DEVICE_IDLE, DEVICE_PREFIX, IDLE_OPERATIONS
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """A workload of the data worth showing.
 
     Attributes

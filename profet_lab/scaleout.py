@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 from numpy.typing import NDArray
 from scipy.optimize import least_squares, linprog
 
@@ -394,8 +395,7 @@ _HELD_SHARE = 0.92
 _UNKNOWN = Width(_MIN_WIDTH, 0.8, 0.0)
 
 
-@dataclass(frozen=True)
-class Widths:
+class Widths(Struct, frozen=True):
     """Widths of a process per GPU in a node, of one in all, and of several nodes."""
 
     several: Mapping[Link, Width]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
 from itertools import product
 
 import numpy as np
 import pandas as pd
+from msgspec.structs import asdict, replace
 from scipy.optimize import least_squares, nnls
 from scipy.special import expit
 from sklearn.linear_model import LinearRegression
@@ -236,7 +236,7 @@ def growth_content(measurements: Measurements) -> dict:
             f"Scaling is learned from at least {_MIN_ARCHITECTURES} networks at {_MIN_SIZES} sizes or more."
         )
     rows, _ = fit_held_out(measurements, class_bank(measurements))
-    models = {anchor: vars(fit_growth(part)) for anchor, part in rows.items()}
+    models = {anchor: asdict(fit_growth(part)) for anchor, part in rows.items()}
     content = {
         "schema_version": GROWTH_VERSION,
         "laws": {

@@ -8,12 +8,12 @@ import json
 import platform
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import asdict
 from tqdm import tqdm
 
 from profet_core.ensemble.fitted import Fitted

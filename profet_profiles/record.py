@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, Self
 
 from profet_profiles.errors import ProfileError
 from profet_profiles.limits import MAX_OPERATION_US, check_operations
@@ -137,6 +137,10 @@ class Profile:
         object.__setattr__(self, "_unrounded_us", dict(self.operations))
         ordered = {name: round(float(self.operations[name]), US_DIGITS) for name in sorted(self.operations)}
         object.__setattr__(self, "operations", MappingProxyType(ordered))
+
+    def with_meta(self, **facts: str | float | bool | None) -> Self:
+        """Return the same times, with other facts of the step."""
+        return replace(self, meta=replace(self.meta, **facts))  # type: ignore[arg-type]
 
     def with_steps(self, steps: int, basis: StepsBasis = "given") -> Profile:
         """Return the same file read as covering `steps` training steps.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
+from msgspec import Struct
 from plotly.basedatatypes import BaseFigure
 
 from profet_core.latency import BasisWord
@@ -145,8 +145,7 @@ _NO_END = "none"
 _SHORT = 1 / 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
+class Bar(Struct, frozen=True, kw_only=True):
     """One row.
 
     Attributes

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from profet_core.catalog.collection import is_guess
 from profet_core.catalog.gpus import Gpus

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_profiles.units import format_ms, shared_time_unit
 from ui.charts import GRAY, RED, Figure, Part, framed, line_at, no_markup, value_axis
@@ -58,8 +59,7 @@ def gpu_look(gpu: str) -> Look:
     return _LOOKS.get(gpu) or Look(COLORS[number % 9], _OTHER_DASHES[number // 9 % 3])
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Struct, frozen=True):
     """A kind of value.
 
     `title` is its axis's, `prefix` stands before each tick, and `words` writes a value; seconds (`in_time`) are drawn
@@ -124,8 +124,7 @@ _BEYOND: Part = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Curve:
+class Curve(Struct, frozen=True, kw_only=True):
     """Values over sizes.
 
     `values` are one per size, as the chart's `Shown` has them, drawn as `marks` or a line; `ends` are of each one's

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import streamlit as st
+from msgspec.structs import replace
 
 from profet_core import InputError, Profile, ProfileError
 from profet_core.answers.by_layers import file_profile, named_profile, unknown_profile

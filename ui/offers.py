@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import asdict
 from typing import Any
 
 import streamlit as st
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from profet_core.answers.context import filtered_rows, market_offers
 from profet_core.catalog.collection import (

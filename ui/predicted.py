@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
+from msgspec import Struct
 from msgspec.structs import replace
 
 from profet_core import InputError, LatencyDoubtError, NoPredictionError, ProfetError
@@ -36,8 +36,7 @@ class MissingAnchorError(NoPredictionError):
     """It is not known where the profile was recorded."""
 
 
-@dataclass(frozen=True, slots=True)
-class Predicted:
+class Predicted(Struct, frozen=True):
     """The training as predicted, and what of the visitor's input could not be used for it.
 
     The question is without these inputs, of which `problems` has a line each that says why. `doubt`: the latency makes

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import pandas as pd
 import streamlit as st
+from msgspec.structs import replace
 
 from profet_core import InputError, ProfetError
 from profet_core.answers.by_layers import NetworkPrediction

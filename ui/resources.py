@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import streamlit as st
+from msgspec import Struct
 
 from profet_core import Profile
 from profet_core.answers.by_layers import NetworkProfile
@@ -20,8 +21,7 @@ from profet_profiles.profet_json import profile_to_link_text
 
 
 # Without slots, for the cached property.
-@dataclass(frozen=True)
-class Held:
+class Held(Struct, frozen=True, dict=True):
     """A profile and what is known of it.
 
     Attributes
@@ -82,8 +82,7 @@ class Held:
         return isinstance(self.read, NetworkProfile)
 
 
-@dataclass(frozen=True, slots=True)
-class Resources(Context):
+class Resources(Context, frozen=True):
     """The app's read-only inputs: what the core answers from, and the samples.
 
     `served` is what the server loaded; None: nothing that can change.

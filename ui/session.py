@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar, overload
 
 import streamlit as st
-from msgspec import Struct
+from msgspec import Struct, field
 
 from profet_core import InputError
 from profet_core.answers.context import MAX_NETWORK_LETTERS
@@ -56,8 +55,7 @@ T = TypeVar("T")
 Options = Callable[[Resources], Collection[str]]
 
 
-@dataclass(eq=False)
-class Field(Generic[T]):
+class Field(Struct, Generic[T], eq=False):
     """A field of the session; range and help are its question's where that has it.
 
     Attributes

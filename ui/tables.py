@@ -6,13 +6,13 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 import streamlit as st
+from msgspec import Struct
 
 from ui.session import Table
 from ui.streamlit_internals import component
@@ -88,8 +88,7 @@ class TableCell(NamedTuple):
     color: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Column:
+class Column(Struct, frozen=True, kw_only=True):
     """One column, with a value for each row.
 
     Attributes

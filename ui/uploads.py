@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import BinaryIO, TypeVar
 
 import streamlit as st
+from msgspec import Struct, field
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.typing import UploadedFile
 
@@ -120,8 +120,7 @@ def log_input() -> None:
             st.caption(plain(read))
 
 
-@dataclass(slots=True)
-class Notes:
+class Notes(Struct):
     """What became of one batch of files: of those that were in one uploader."""
 
     batch: str = ""

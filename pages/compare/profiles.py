@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
 import streamlit as st
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 from streamlit.delta_generator import DeltaGenerator
 
 from profet_core import Prediction, Profile, ProfileError
@@ -35,8 +37,7 @@ from ui.uploads import notes_on, read_uploads, show_notes, upload_input
 from ui.words import ON_PREDICT, page_path, plain, record_link, show_error, show_warning, unbroken
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """One profile of the list, with what is predicted from it.
 
     `on_predict`: it is the one that Predict shows. `prediction`: None while its anchor isn't known or where nothing can
@@ -235,7 +236,7 @@ def _profile_fields(resources: Resources, custom: Held) -> None:
 def with_answers(custom: Held) -> Profile:
     """One step of it, with the step latency and the visitor's other answers."""
     profile = counted(custom.profile, custom.latency_ms)
-    return replace(profile, meta=replace(profile.meta, step_latency_ms=custom.latency_ms))
+    return profile.with_meta(step_latency_ms=custom.latency_ms)
 
 
 _TITLES = {"latency": "Latency (ms/step)", "cost": f"Cost per {COSTED_STEPS:,} steps ($)"}
@@ -459,7 +460,7 @@ def _fact_rows(profile: Profile) -> list[dict[str, str]]:
         "Steps": steps_words(profile) + ("" if profile.steps == 1 else "; times are of one"),
         "Operation types": f"{len(profile.operations)}",
     }
-    for field, value in asdict(profile.meta).items():
+    for field, value in dataclasses.asdict(profile.meta).items():
         label = _LABELS.get(field, field.capitalize().replace("_", " "))
         if value is None or isinstance(value, bool):
             facts[label] = {None: "unknown", True: "yes", False: "no"}[value]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import streamlit as st
 from msgspec import structs
+from msgspec.structs import replace
 
 from pages.predict.results import Answered, opened_row, show_bars, show_cards, show_details, show_none, show_scatter
 from profet_core import ProfetError

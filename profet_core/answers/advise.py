@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.answers.context import (
     Context,
@@ -35,8 +37,7 @@ from profet_core.training.words import answer_sentences, comparison_sentences, s
 from profet_profiles.units import format_usd
 
 
-@dataclass(frozen=True, slots=True)
-class CostAnswer:
+class CostAnswer(Struct, frozen=True):
     """Costs with energy, the training, and memory fit per instance."""
 
     training: PredictedTraining
@@ -79,8 +80,7 @@ COSTS: Keys = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class AdviseAnswer:
+class AdviseAnswer(Struct, frozen=True):
     """Advice, the question and training it is for, and the requested comparison of two plans.
 
     Attributes
@@ -163,8 +163,7 @@ _CANDIDATES = 20
 _LEAST_GAIN = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class BestBatch:
+class BestBatch(Struct, frozen=True):
     """The offer and batch size that train for the least money, beside the cheapest at the size asked for."""
 
     batch_size: int
@@ -216,8 +215,7 @@ def best_batch(context: Context, answer: AdviseAnswer) -> BestBatch | None:
     return BestBatch(best_size, best, cheapest, training.batch_size)
 
 
-@dataclass(frozen=True, slots=True)
-class SpotPlan:
+class SpotPlan(Struct, frozen=True):
     """A plan on a spot machine with its expected interruptions, and the same machine on demand, if it is offered."""
 
     plan: Plan

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
+
+from msgspec.structs import replace
 
 from profet_core.answers.context import Context
 from profet_core.catalog.gpus import AS_PROFILED, PLAIN, requested_code
@@ -67,7 +70,7 @@ def named_profile(
 ) -> NetworkProfile:
     """A network by its name; InputError if it is unknown, or can't have that size. Sizes default to its own."""
     known_as, counts = network_name(name), counts_of(name, pixels, classes)
-    return replace(
+    return dataclasses.replace(
         _profile(known_as, counts, batch_size),
         known_as=known_as,
         classes=classes,
@@ -92,7 +95,7 @@ def file_profile(
 ) -> NetworkProfile:
     """A network that was read from a file."""
     profile = _profile(network.name, network.counts, batch_size)
-    return replace(profile, caveats=network.caveats, optimizer=optimizer, frozen_backbone=frozen_backbone)
+    return dataclasses.replace(profile, caveats=network.caveats, optimizer=optimizer, frozen_backbone=frozen_backbone)
 
 
 def unknown_profile(name: str, reason: str) -> NetworkProfile:
@@ -108,8 +111,7 @@ def _meta(name: str | None, counts: Counts, batch_size: int) -> ProfileMeta:
     return ProfileMeta(network=name, batch_size=batch_size, pixels=counts.pixels, parameters=counts.parameters)
 
 
-@dataclass(frozen=True, kw_only=True)
-class NetworkPrediction(Prediction):
+class NetworkPrediction(Prediction, frozen=True, kw_only=True):
     """Steps estimated from a network's layers.
 
     Attributes
@@ -119,8 +121,8 @@ class NetworkPrediction(Prediction):
     fits : instance -> whether the step fits in its memory.
     """
 
-    at: Callable[[int, int | None, Collection[str] | None], NetworkPrediction] = field(compare=False)
-    fits: dict[str, FitAnswer] = field(compare=False)
+    at: Callable[[int, int | None, Collection[str] | None], NetworkPrediction]
+    fits: dict[str, FitAnswer]
 
 
 def network_prediction(context: Context, question: ProfileQuestion) -> NetworkPrediction:
@@ -169,7 +171,9 @@ def network_prediction(context: Context, question: ProfileQuestion) -> NetworkPr
             anchor=anchor,
             anchor_latency_ms=latency_ms if is_own else None,
             method=METHOD,
-            profile=replace(profile, counts=asked.network, meta=_meta(profile.meta.network, asked.network, size)),
+            profile=dataclasses.replace(
+                profile, counts=asked.network, meta=_meta(profile.meta.network, asked.network, size)
+            ),
             table=replace(estimated.table, members={}),
             offers=estimated.offers,
             interval_level=LEVEL,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.catalog import CUSTOM_SKIPPED, Catalog, Instance, load_gpus, load_served_catalog
 from profet_core.catalog.collection import (
@@ -42,8 +44,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """Context of every answer: models, catalog and GPU specs."""
 
     models: Models
@@ -65,8 +66,7 @@ def scaleout_model(context: Context) -> ScaleoutModel:
     return context.models.scaleout
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(Struct, frozen=True):
     """Context that the server answers every request from.
 
     Attributes
@@ -122,8 +122,7 @@ def _written_ns(path: Path) -> int | None:
 MAX_NETWORK_LETTERS = 60
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkParameters:
+class NetworkParameters(Struct, frozen=True):
     """Parameters of a network; `name` is empty if only their number is known."""
 
     count: float

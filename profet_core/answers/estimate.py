@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.answers.context import Context, filtered_context, filtered_rows
 from profet_core.answers.documents import GPU_ROW, STEP_ROW, Keys, keys
@@ -34,8 +36,7 @@ from profet_core.training.plans import TOTALS, Plan, costed
 from profet_profiles import Profile
 
 
-@dataclass(frozen=True, slots=True)
-class EstimateAnswer:
+class EstimateAnswer(Struct, frozen=True):
     """The estimate, its costs if image counts are given, and its difference from the profile's prediction if any."""
 
     estimate: NetworkEstimate

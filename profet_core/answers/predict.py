@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Unpack
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from profet_core.answers.by_layers import NetworkPrediction, NetworkProfile, network_prediction
 from profet_core.answers.context import Context, Targets, filtered_context, filtered_rows, question_anchor
@@ -81,7 +81,7 @@ def predicted_profile(
     anchor, stated = question_anchor(context, question), question.profiled_precision
     recorded = profile.meta.precision
     if stated is not None and recorded is None:
-        profile = replace(profile, meta=replace(profile.meta, precision=stated))
+        profile = profile.with_meta(precision=stated)
     elif stated is not None and recorded is not None and canonical(recorded) != requested_precision(stated):
         raise InputError(
             f"The profile says its precision is {recorded}, not {stated}: remove {{profiled_precision}}.",
@@ -116,11 +116,10 @@ def _sized(profile: Profile, batch_size: int | None, pixels: int | None, which: 
                 f"The profile says it was recorded at {what} {recorded}, not {given}: remove {{{name}}}.", name
             )
         sizes[field] = recorded if given is None else whole_number(f"The {what}", given)
-    return replace(profile, meta=replace(profile.meta, **sizes))
+    return profile.with_meta(**sizes)
 
 
-@dataclass(frozen=True, slots=True)
-class PredictedTraining:
+class PredictedTraining(Struct, frozen=True):
     """Step latencies of a training, at its batch and pixel size.
 
     Attributes
@@ -305,8 +304,7 @@ def _second_prediction(context: Context, question: TrainingQuestion, second: Pro
     return predicted
 
 
-@dataclass(frozen=True, slots=True)
-class PredictAnswer:
+class PredictAnswer(Struct, frozen=True):
     """The prediction, and memory fit per instance, and per GPU of `gpus`: targets that no offer has."""
 
     prediction: Prediction
@@ -363,8 +361,7 @@ PREDICTION: Keys = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class EachPrediction:
+class EachPrediction(Struct, frozen=True):
     """Prediction for one profile with the steps used for it; None if its anchor is unknown, or it is refused.
 
     `refusal` says why it can't be predicted, `doubt` why its latency was ignored, one line each; else empty.
@@ -408,8 +405,7 @@ def _each(context: Context, question: ProfileQuestion) -> EachPrediction:
     return EachPrediction(profile, prediction, doubt=doubt)
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(Struct, frozen=True):
     """One operation.
 
     Attributes
@@ -471,8 +467,7 @@ def placements(models: Models, profile: Profile) -> tuple[Placement, ...]:
     return tuple(sorted(rows, key=lambda row: (-row.time_us, row.operation)))
 
 
-@dataclass(frozen=True, slots=True)
-class InsideAnswer:
+class InsideAnswer(Struct, frozen=True):
     """Contents of a profile.
 
     Attributes

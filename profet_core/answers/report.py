@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date
 from html import escape
 from importlib import resources
 from string import Template
+
+from msgspec import Struct
 
 from profet_core.answers.by_layers import NetworkPrediction
 from profet_core.catalog.instance import date_words, gpu_words
@@ -40,8 +41,7 @@ _NUMBER = ' class="number"'
 _DIGEST_LETTERS = 12
 
 
-@dataclass(frozen=True, slots=True)
-class ReportSource:
+class ReportSource(Struct, frozen=True):
     """What the advice was made from.
 
     Attributes

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from msgspec import structs
+from msgspec import Struct, field, structs
+from msgspec.structs import replace
 
 from profet_core.answers.context import (
     Context,
@@ -48,8 +48,7 @@ from profet_profiles.record import ProfileMeta
 from profet_profiles.units import MS_PER_S, format_time, format_usd, positive_number, whole_number
 
 
-@dataclass(frozen=True, slots=True)
-class OneGpu:
+class OneGpu(Struct, frozen=True):
     """Source of one GPU's step.
 
     Attributes
@@ -180,8 +179,7 @@ def epoch_limits(question: ScaleoutQuestion) -> Limits:
     return Limits(deadline_h and deadline_h / question.epochs, budget_usd and budget_usd / question.epochs)
 
 
-@dataclass(frozen=True, slots=True)
-class HowMany:
+class HowMany(Struct, frozen=True):
     """How many GPUs, of which offer.
 
     Attributes
@@ -272,8 +270,7 @@ def _words(plan: WholeNodePlan) -> str:
     return f"{'1 × ' * (plan.step.gpus == 1)}{plan.plan.phrase}{nodes}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScaledTraining:
+class ScaledTraining(Struct, frozen=True, kw_only=True):
     """A training on several GPUs: how many, scaling curve and plans.
 
     Attributes
@@ -342,8 +339,7 @@ def scaleout_plans(
     return ScaleoutPlans(context, question, training or profiled_training(question), model)
 
 
-@dataclass(frozen=True)
-class ScaleoutPlans:
+class ScaleoutPlans(Struct, frozen=True, dict=True):
     """Plans of every offer, with the scaling curve on any of them."""
 
     context: Context

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.answers.advise import AdviseAnswer, node_rows
 from profet_core.answers.context import Context
@@ -24,8 +25,7 @@ from profet_core.training.memory import Verdict, does_not_fit
 from profet_core.training.plans import CostTable, Plan, costed
 
 
-@dataclass(frozen=True, slots=True)
-class SizeCurve:
+class SizeCurve(Struct, frozen=True):
     """One offer at every size; `largest_fit` is the largest sure to fit in memory, 0 for none, None for all."""
 
     row: Plan
@@ -33,8 +33,7 @@ class SizeCurve:
     largest_fit: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class SizesAnswer:
+class SizesAnswer(Struct, frozen=True):
     """The training at its own size, and along an axis.
 
     Attributes

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.instance import MARKETPLACE, ON_DEMAND, SPOT, Instance
@@ -53,8 +55,7 @@ USUAL_GPUS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Machines:
+class Machines(Struct, frozen=True):
     """Machines of one cloud with a common name prefix.
 
     Attributes
@@ -209,8 +210,7 @@ LARGEST_FACTOR = 5.0
 SMALLEST_SPOT_SHARE = 1 / 20
 
 
-@dataclass(frozen=True, slots=True)
-class PriceChange:
+class PriceChange(Struct, frozen=True):
     """An offer at its published price, compared with the catalog.
 
     Attributes

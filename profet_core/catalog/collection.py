@@ -5,9 +5,11 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from typing import Any
 from weakref import ref
+
+from msgspec import Struct
+from msgspec.structs import force_setattr, replace
 
 from profet_core.catalog.gpus import Gpus, gpu_model, load_gpus
 from profet_core.catalog.instance import (
@@ -227,8 +229,7 @@ _MAX_CLOSE, _MAX_SHOWN = 3, 25
 _Condition = Callable[[Instance], bool]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfferFilter:
+class OfferFilter(Struct, frozen=True, kw_only=True):
     """Filter of offers; fields that are None or empty don't filter.
 
     Attributes
@@ -251,7 +252,7 @@ class OfferFilter:
     confidence: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "provider", tuple(name.strip().lower() for name in self.provider))
+        force_setattr(self, "provider", tuple(name.strip().lower() for name in self.provider))
         for count in self.gpu_count:
             whole_number("The number of GPUs", count)
         if self.min_memory_gib is not None:
@@ -274,7 +275,7 @@ class OfferFilter:
     @property
     def given(self) -> frozenset[str]:
         """Names of the fields that filter."""
-        return frozenset(field.name for field in fields(self) if getattr(self, field.name) not in (None, ()))
+        return frozenset(name for name in self.__struct_fields__ if getattr(self, name) not in (None, ()))
 
     @property
     def selects_offers(self) -> bool:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.custom_instances import custom_path, served_custom_path, write_custom_text
@@ -47,8 +49,7 @@ GPU_COLUMNS = ("gpu", "like", *SHEET_COLUMNS, *_POINT_COLUMNS, "usd_per_hour", "
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 .()/_-]*", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class ThroughputPoint:
+class ThroughputPoint(Struct, frozen=True):
     """A measured or published training throughput, on one GPU.
 
     Attributes
@@ -69,8 +70,7 @@ class ThroughputPoint:
         return 1_000 * self.batch_size / self.images_per_s
 
 
-@dataclass(frozen=True, slots=True)
-class SpeedPoint:
+class SpeedPoint(Struct, frozen=True):
     """Speed relative to the reference GPU in FP32, and the standard deviation of its logarithm.
 
     precision : one of `PRECISIONS`.
@@ -81,8 +81,7 @@ class SpeedPoint:
     precision: str
 
 
-@dataclass(frozen=True, slots=True)
-class CustomGpu:
+class CustomGpu(Struct, frozen=True):
     """A custom GPU.
 
     Attributes

@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, fields
 from functools import cache
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from profet_core.catalog.tables import cells_of, check_numbers, read_records
 from profet_core.errors import CatalogError, Code, InputError, Note
@@ -41,8 +42,7 @@ _GPU_ALIASES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Gpu:
+class Gpu(Struct, frozen=True):
     """One GPU as a program sees it (one die of a dual-die board).
 
     Attributes
@@ -209,7 +209,7 @@ class Gpus(dict[str, Gpu]):
 @cache
 def load_gpus() -> Gpus:
     """Load the shipped GPU specs; read once."""
-    required = [field.name for field in fields(Gpu) if field.name != "name"]
+    required = [name for name in Gpu.__struct_fields__ if name != "name"]
     return Gpus(
         read_records(
             shipped_text("catalog/gpus.csv"),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import calendar
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from importlib import import_module
 from typing import Any
+
+from msgspec import Struct
 
 from profet_core.catalog.gpus import gpu_model
 from profet_core.catalog.tables import Row, cells_of, check_numbers
@@ -55,8 +56,7 @@ CUSTOM_PROVIDER = "own"
 _PROVIDER = re.compile(r"[a-z0-9][a-z0-9.-]{0,30}")
 
 
-@dataclass(frozen=True, slots=True)
-class Instance:
+class Instance(Struct, frozen=True):
     """An instance at one of its prices.
 
     A multi-GPU node is one row, and its price is never divided.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
 from functools import cache
 from types import MappingProxyType
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.catalog.gpus import gpu_model
 from profet_core.catalog.instance import Instance
@@ -68,8 +70,7 @@ _UNKNOWN_SWITCHED, _UNKNOWN_PLAIN = (100.0, 1600.0), (10.0, 100.0)
 MAX_GBIT_PER_S = 100_000.0
 
 
-@dataclass(frozen=True, slots=True)
-class Interconnect:
+class Interconnect(Struct, frozen=True):
     """The links of a node. Bandwidths come from specs, in one direction.
 
     Attributes
@@ -179,6 +180,6 @@ def load_interconnects() -> Interconnects:
         cells = cells_of(Interconnect, row, "instance")
         return row["instance"], Interconnect(**{**cells, "link": Link(row["link"])})
 
-    columns = [field.name for field in fields(Interconnect)]
+    columns = list(Interconnect.__struct_fields__)
     text = shipped_text("catalog/interconnects.csv")
     return Interconnects(read_records(text, "The interconnect table", key="instance", required=columns, make=named))

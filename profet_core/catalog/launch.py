@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import textwrap
-from dataclasses import dataclass
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from profet_core.catalog.gpus import Gpu
 from profet_core.catalog.instance import (
@@ -24,8 +25,7 @@ from profet_core.errors import InputError
 USUAL_COMMAND, MAX_COMMAND = "python train.py", 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Rental:
+class _Rental(Struct, frozen=True):
     """How a provider is called elsewhere ("" where it isn't known), and its own page."""
 
     page: str
@@ -95,8 +95,7 @@ _BY_MEMORY = frozenset({"A100", "H100", "V100"})
 _CUDA = ((10.0, "12.8"), (8.9, "11.8"), (8.0, "11.1"))
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(Struct, frozen=True):
     """What rents an offer and runs a command there.
 
     Attributes

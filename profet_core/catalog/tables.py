@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import Field, fields
 from pathlib import Path
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from profet_core.errors import CatalogError, InputError
 from profet_profiles.units import positive_number, whole_number
@@ -98,28 +99,28 @@ def cells_of(kind: type, row: Row, key: str) -> dict[str, Any]:
     Raises InputError, which names row and column.
     """
     found: dict[str, Any] = {}
-    for field in fields(kind):
-        parse, _ = _NUMBERS.get(str(field.type), (str, None))
-        text = row.get(field.name)
+    for name, type_ in kind.__annotations__.items():
+        parse, _ = _NUMBERS.get(type_, (str, None))
+        text = row.get(name)
         try:
             if text is not None:
-                found[field.name] = None if not text and _is_optional(field) else parse(text)
+                found[name] = None if not text and _is_optional(type_) else parse(text)
         except ValueError:
-            raise InputError(f"{row[key]}: {field.name} must be a number, not {_shortened(text or '')!r}.") from None
+            raise InputError(f"{row[key]}: {name} must be a number, not {_shortened(text or '')!r}.") from None
     return found
 
 
-def check_numbers(record: Any, name: str) -> None:
+def check_numbers(record: Struct, name: str) -> None:
     """Reject numbers that are not positive, or whole where they count; the message names the column."""
-    for field in fields(record):
-        _, check = _NUMBERS.get(str(field.type), (str, None))
-        value = getattr(record, field.name)
-        if check is not None and not (value is None and _is_optional(field)):
-            check(f"{name}: {field.name}", value)
+    for column, type_ in record.__annotations__.items():
+        _, check = _NUMBERS.get(type_, (str, None))
+        value = getattr(record, column)
+        if check is not None and not (value is None and _is_optional(type_)):
+            check(f"{name}: {column}", value)
 
 
-def _is_optional(field: Field[Any]) -> bool:
-    return str(field.type).endswith("| None")
+def _is_optional(type_: str) -> bool:
+    return type_.endswith("| None")
 
 
 def _shortened(text: str) -> str:

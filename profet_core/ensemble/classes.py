@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
 from types import MappingProxyType
 
 import numpy as np
+from msgspec import Struct
 
 from profet_core.ensemble.operations import (
     NO_UNKNOWN_OPERATIONS,
@@ -105,8 +105,7 @@ _END_OF_STEP = tuple(DEVICE_PREFIX + name for name in ("MatMul", "Softmax", "Arg
 _LOSS = DEVICE_PREFIX + "SoftmaxCrossEntropyWithLogits"
 
 
-@dataclass(frozen=True)
-class ClassTimes:
+class ClassTimes(Struct, frozen=True):
     """Times of many profiles by operation class, milliseconds.
 
     Attributes
@@ -131,8 +130,7 @@ class ClassTimes:
 _MAX_KEPT = 32
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
+class _Table(Struct, frozen=True):
     """Where the times of a list of operations belong.
 
     Attributes
@@ -150,8 +148,7 @@ class _Table:
     loss: list[int]
 
 
-@dataclass(frozen=True)
-class OperationClasses:
+class OperationClasses(Struct, frozen=True, dict=True):
     """Table of operation classes: facts about TensorFlow's operations, not learned from data.
 
     Attributes
@@ -250,7 +247,7 @@ class OperationClasses:
         unknown = [NO_UNKNOWN_OPERATIONS] * count
         for names, rows, times_us in same_operations(profiles):
             part = self.encode_table(names, times_us, np.array([profiles[row].may_be_cut for row in rows]))
-            for name in ClassTimes.__dataclass_fields__:
+            for name in ClassTimes.__struct_fields__:
                 getattr(times, name)[rows] = getattr(part, name)
             outside = [name for name in names if name.startswith(DEVICE_PREFIX) and name not in self.columns]
             column_of = self.place(outside) if outside else {}

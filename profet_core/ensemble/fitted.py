@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from profet_core.latency import FloatArray
 
@@ -20,8 +20,7 @@ _VALUES_TOGETHER = 200_000
 _FARTHEST = 80
 
 
-@dataclass(frozen=True, slots=True)
-class DenseStack:
+class DenseStack(Struct, frozen=True):
     """Networks of equal shape, computed in the precision of their weights.
 
     Attributes
@@ -77,8 +76,7 @@ class DenseStack:
 _TREES_TOGETHER = 40_000
 
 
-@dataclass(frozen=True)
-class TreeStack:
+class TreeStack(Struct, frozen=True, dict=True):
     """Ensembles that sum the leaves of their trees.
 
     All nodes are in one table. The two children of a split are adjacent: first the left one, for values up to the

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from profet_core.ensemble.classes import IDLE_CLASS, ClassTimes, load_operation_classes, repair_factor
 from profet_core.ensemble.operations import UnknownOperations
@@ -118,8 +118,7 @@ UNKNOWN_POWER = 0.5
 MIN_KNOWN_SHARE = 0.2
 
 
-@dataclass(frozen=True)
-class StepInputs:
+class StepInputs(Struct, frozen=True):
     """Profiles as inputs of the default method's networks.
 
     Every array has one row per profile.
@@ -229,8 +228,7 @@ def member_latency(
     return latency_ms[..., 0]
 
 
-@dataclass(frozen=True)
-class ProfileBatch:
+class ProfileBatch(Struct, frozen=True):
     """Profiles recorded on one anchor, with their step latencies there.
 
     Attributes
@@ -268,8 +266,7 @@ DISTANCE_BANDS = (0.10, 0.28, 0.50)
 BAND_WORDS = ("like", "somewhat unlike", "unlike", "very unlike")
 
 
-@dataclass(frozen=True)
-class IntervalScale:
+class IntervalScale(Struct, frozen=True):
     """Interval half-width: scale of the log error times an empirical quantile of held-out errors.
 
     The log half-width at `level` is quantile[pair] * exp(offset[pair] + spread * log(s + 0.01) + distance * log(d +

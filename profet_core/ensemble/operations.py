@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
 from types import MappingProxyType
 
 import numpy as np
+from msgspec import Struct
 
 from profet_core.shipped import shipped_text
 from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS, Profile
@@ -38,8 +38,7 @@ def column_sums(column_of: Mapping[str, int | None], columns: int) -> np.ndarray
     return sums
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownOperations:
+class UnknownOperations(Struct, frozen=True):
     """Operations of one profile that a method has not seen in training.
 
     For the documented method, these are operations with unseen names. For the default method, these are operations of
@@ -98,8 +97,7 @@ _GRADIENT_ENDS = ("Grad", "Gradient", "_backward")
 _TALK = re.compile(r"_?(?:[nr]ccl|horovod|collective)\w*", re.IGNORECASE | re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class OperationKind:
+class OperationKind(Struct, frozen=True):
     """Kind of operations."""
 
     name: str
@@ -107,8 +105,7 @@ class OperationKind:
     gradient: str
 
 
-@dataclass(frozen=True)
-class OperationKinds:
+class OperationKinds(Struct, frozen=True, dict=True):
     """The tables.
 
     Attributes
@@ -227,8 +224,7 @@ def state_copies(profile: Profile) -> float:
     return sum(weight * copies for weight, copies in weights.values()) / total if total else 0.0
 
 
-@dataclass(frozen=True)
-class FeatureSpec:
+class FeatureSpec(Struct, frozen=True, dict=True):
     """Features in order: one per cluster of device operations, then one per host operation.
 
     Attributes

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.catalog.gpus import Gpu, is_half
 from profet_core.errors import Code, InputError, Note
@@ -119,8 +120,7 @@ def _known_name(name: str, counts: Counts) -> str:
     return shared_name(other if alike else name)
 
 
-@dataclass(frozen=True, slots=True)
-class _CountedSteps:
+class _CountedSteps(Struct, frozen=True):
     """Steps of a network whose work is counted, or read off a profile.
 
     Attributes

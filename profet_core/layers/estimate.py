@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache, cached_property, lru_cache
 from statistics import geometric_mean, median
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.catalog import Catalog, Instance, load_gpus
 from profet_core.catalog.gpus import (
@@ -90,8 +91,7 @@ def counted_fit(model: MemoryModel, need: MemoryNeed, batch_size: int, memory_gi
     return FitAnswer(verdict_of(model, chance), chance, largest if largest >= 1 else None, why)
 
 
-@dataclass(frozen=True, slots=True)
-class Disagreement:
+class Disagreement(Struct, frozen=True):
     """Latency of one instance, from the network's layers and from its profile."""
 
     instance: str
@@ -140,8 +140,7 @@ def disagreement_words(found: Sequence[Disagreement]) -> str:
     )
 
 
-@dataclass(frozen=True)
-class NetworkEstimate:
+class NetworkEstimate(Struct, frozen=True, dict=True):
     """Step latencies of one network on every offer, inferred from its layers.
 
     Attributes
@@ -254,8 +253,7 @@ def check_vision(network: Counts) -> None:
         raise InputError(not_a_cnn("This network is not for images", why, "Give one", "CNNs and vision transformers"))
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkStep:
+class NetworkStep(Struct, frozen=True):
     """The step to estimate.
 
     Attributes
@@ -283,8 +281,7 @@ class NetworkStep:
 GpuOnHost = tuple[Gpu, Host]
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredStep:
+class MeasuredStep(Struct, frozen=True):
     """A step of the network that the user measured, in the question's precision.
 
     Attributes
@@ -405,8 +402,7 @@ def without_units_log_sd(models: Models, gpu: Gpu, precision: str) -> float:
     return models.transfer.rates.no_tensor_cores_log_sd if is_unsure else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Usual:
+class _Usual(Struct, frozen=True):
     """What a step usually takes, milliseconds, and within which interval."""
 
     latency_ms: float

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.errors import InputError, ProfileError, not_a_cnn
 from profet_core.layers.network import (
@@ -43,8 +45,7 @@ Call = tuple[str, int]
 Tensor = tuple[Call, int, _Stated]
 
 
-@dataclass(frozen=True, slots=True)
-class LayerRecord:
+class LayerRecord(Struct, frozen=True):
     """One layer of a model."""
 
     name: str

@@ -8,10 +8,12 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from statistics import median
 from typing import Any, BinaryIO, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from profet_core.errors import InputError, ProfileError
 from profet_core.layers.measured import LONGEST_TIME, line_ms
@@ -31,8 +33,7 @@ MAX_LOG_BYTES = 30 * 2**20
 _MAX_LETTERS, _LONGEST_S = 80, 30 * 86_400.0
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingLog:
+class TrainingLog(Struct, frozen=True):
     """What a log says of a run's steps.
 
     Attributes

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from typing import NamedTuple, Self
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
@@ -37,8 +38,7 @@ _MS = {"u": 1e-3, "µ": 1e-3, "μ": 1e-3, "s": 1e3, "m": 60e3, "h": 3_600e3}
 LONGEST_TIME = 400
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredTime:
+class MeasuredTime(Struct, frozen=True):
     """A step time that a user measured.
 
     Attributes
@@ -212,8 +212,7 @@ _TIME_LOG_SD, _LEAST_LOG_SD = 0.02, 0.03
 _ITERATIONS, _STEP, _CONVERGED = 60, 0.3, 1e-7
 
 
-@dataclass(frozen=True)
-class Steps:
+class Steps(Struct, frozen=True):
     """Steps of one network by one program; arrays of shape (steps,).
 
     Attributes
@@ -269,7 +268,7 @@ class Steps:
 
     def take(self, rows: Sequence[int]) -> Self:
         """Some of the steps."""
-        arrays = {one.name: getattr(self, one.name)[rows] for one in fields(self) if one.name != "gpus"}
+        arrays = {name: getattr(self, name)[rows] for name in self.__struct_fields__ if name != "gpus"}
         return replace(self, gpus=[self.gpus[row] for row in rows], **arrays)
 
     def scaled(self, factors: FloatArray) -> Self:
@@ -280,7 +279,7 @@ class Steps:
     @classmethod
     def joined(cls, some: Sequence[Steps]) -> Steps:
         """Steps after each other."""
-        names = [one.name for one in fields(cls) if one.name != "gpus"]
+        names = [name for name in cls.__struct_fields__ if name != "gpus"]
         arrays = {name: np.concatenate([getattr(one, name) for one in some]) for name in names}
         return cls(gpus=[gpu for one in some for gpu in one.gpus], **arrays)
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import prod
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.errors import InputError, ProfileError
 
@@ -64,8 +66,7 @@ class Kind(StrEnum):
     IDENTITY = "identity"
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(Struct, frozen=True):
     """One layer with its shapes resolved.
 
     Attributes
@@ -172,8 +173,7 @@ class Numbers(NamedTuple):
     operations: int
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(Struct, frozen=True):
     """What one image of `pixels` x `pixels` takes in the forward pass.
 
     Attributes
@@ -320,8 +320,7 @@ class LayerList(list[Layer]):
         return layer.output
 
 
-@dataclass(frozen=True, slots=True)
-class Network:
+class Network(Struct, frozen=True):
     """A network at one image size."""
 
     name: str

@@ -8,9 +8,11 @@ import gzip
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.errors import InputError, not_a_cnn
 from profet_core.layers.network import VALUE_NAMES, Counts, Elements, Flops
@@ -157,8 +159,7 @@ _REFUSED = re.compile("sequencer|tnt_|qwen|gemma|deepseek|sam2_|hieradet|naflex"
 _MAX_OFFERED, _MIN_SIMILARITY = 3, 0.8
 
 
-@dataclass(frozen=True, slots=True)
-class NamedNetwork:
+class NamedNetwork(Struct, frozen=True):
     """A network by name.
 
     Attributes

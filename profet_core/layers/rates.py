@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
+from msgspec import Struct, field
 
 from profet_core.catalog.gpus import CHANNELS_LAST, FP32, TF32, TUNED, Gpu
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
@@ -162,8 +162,7 @@ _MIN_EFFECT = 0.3
 _IS_ONCE = np.array([kind in (*ONCE, "kernels") for kind in KINDS])
 
 
-@dataclass(frozen=True)
-class GpuEffects:
+class GpuEffects(Struct, frozen=True):
     """What measured steps of a GPU, or of an instance, say of it, beyond its peaks.
 
     Attributes
@@ -189,8 +188,7 @@ class GpuEffects:
         return np.where(_IS_ONCE, self.log_costs, share * self.log_costs)
 
 
-@dataclass(frozen=True)
-class Framework:
+class Framework(Struct, frozen=True):
     """How a framework differs from the average one.
 
     log_costs : by kind, (kinds,).
@@ -215,8 +213,7 @@ _MIN_SHARES = {False: 0.3, True: 0.08}
 Variances = tuple[float, float, float, float]
 
 
-@dataclass(frozen=True)
-class MeasuredRatios:
+class MeasuredRatios(Struct, frozen=True):
     """Measured steps of networks by name: the logarithm of their latency over the rates' one.
 
     What is known of a network corrects its estimates: steps on the same GPU at near sizes most.
@@ -240,7 +237,7 @@ class MeasuredRatios:
     log_ratios: FloatArray
     variances: Variances
     measured_variances: Variances
-    inverses: dict[str, FloatArray] = field(default_factory=dict, repr=False)
+    inverses: dict[str, FloatArray] = field(default_factory=dict)
 
     def alike(
         self, rows: slice, log_sizes: FloatArray, modes: np.ndarray, places: np.ndarray
@@ -274,8 +271,7 @@ class MeasuredRatios:
         return log_ratios, np.maximum(shares, _MIN_SHARES[name.startswith(PROFET)])
 
 
-@dataclass(frozen=True)
-class RateModel:
+class RateModel(Struct, frozen=True):
     """The rates, with what is needed to make those of any GPU.
 
     Attributes
@@ -315,7 +311,7 @@ class RateModel:
     fitted_on: Mapping[str, str]
     launch_log_sd: float
     checksum: str = ""
-    made: dict[tuple[Gpu, Mode, bool, str, int], FloatArray] = field(default_factory=dict, repr=False, compare=False)
+    made: dict[tuple[Gpu, Mode, bool, str, int], FloatArray] = field(default_factory=dict)
 
     def _costs_ms(self, gpu: Gpu, mode: Mode, is_measured: bool, instance: str, batch_size: int) -> FloatArray:
         """`costs_ms`, kept: of one GPU they are the same for every network."""

@@ -7,9 +7,10 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, BinaryIO, TypedDict
+
+from msgspec.structs import asdict, replace
 
 from profet_core.errors import InputError, ProfileError
 from profet_core.layers.keras import MAX_JSON_BYTES, read_archive, read_description

@@ -7,11 +7,12 @@ have a batch, call the same functions. Each rule raises `InputError`, a line tha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from math import prod
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
+
+from msgspec.structs import replace
 
 from profet_core.errors import InputError
 from profet_core.layers.network import (

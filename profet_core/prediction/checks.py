@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 
 from profet_core.catalog.gpus import CPU_NAME, canonical
 from profet_core.ensemble.operations import kind_of, load_operation_kinds
@@ -386,8 +387,7 @@ INPUT_ABOVE, INPUT_BUSY_BELOW = 0.15, 0.60
 MOSTLY_BUSY = 0.75
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(Struct, frozen=True):
     """Bottleneck of a step.
 
     Attributes

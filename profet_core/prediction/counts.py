@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from profet_core.catalog.gpus import AS_PROFILED, HALF, PLAIN, TF32, Gpu, runs_as
 from profet_core.ensemble.classes import load_operation_classes
@@ -58,8 +59,7 @@ class TargetSteps(NamedTuple):
     log_sd: FloatArray
 
 
-@dataclass(frozen=True, slots=True)
-class CountedStep:
+class CountedStep(Struct, frozen=True):
     """A profile's step by the counts of its network, as `network` is called.
 
     Attributes
@@ -79,8 +79,7 @@ class CountedStep:
 ByCounts = Callable[[Models, Profile], CountedStep | Note | None]
 
 
-@dataclass(frozen=True, slots=True)
-class CountsWeight:
+class CountsWeight(Struct, frozen=True):
     """How counts join the members; all are fitted together.
 
     Attributes
@@ -204,8 +203,7 @@ _LEFT = 0.7
 FIRST_TF32 = 8.0
 
 
-@dataclass(frozen=True)
-class StepsByCounts:
+class StepsByCounts(Struct, frozen=True):
     """What counts say of a recorded step on GPUs without models, in other precisions and at other sizes.
 
     Attributes
@@ -220,7 +218,7 @@ class StepsByCounts:
     recorded: Recorded
     asked: Asked
     doubt: float
-    made: dict[tuple[Asked, tuple[Recorded, ...]], FloatArray] = field(default_factory=dict, repr=False, compare=False)
+    made: dict[tuple[Asked, tuple[Recorded, ...]], FloatArray] = field(default_factory=dict)
 
     def _follows(self, table: StepTable) -> np.ndarray:
         """Rows whose steps in FP32 or TF32 the table says, (targets,).

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.ensemble.classes import COPY_CLASS, IDLE_CLASS, OperationClasses
 from profet_core.errors import ArtifactError
@@ -53,8 +54,7 @@ _MIN_SHARE = 0.01
 _MIN_COPY_SHARE = 0.001
 
 
-@dataclass(frozen=True)
-class Growth:
+class Growth(Struct, frozen=True):
     """Scaling of steps on several instances from the size they are known at.
 
     All attributes have shape (instances,).
@@ -116,8 +116,7 @@ class Growth:
 _PATH = np.linspace(0, 1, 9)
 
 
-@dataclass(frozen=True)
-class GrowthBySource:
+class GrowthBySource(Struct, frozen=True):
     """Scaling on GPUs of which some are unprofiled and scale like the instances they are transferred from.
 
     The latency is the smooth maximum of a free part and launches. Launches stay constant. The free part grows as the
@@ -160,8 +159,7 @@ class GrowthBySource:
         return replace(self, own=self.own.through(log_batch, log_area, rise))
 
 
-@dataclass(frozen=True)
-class ScalingError:
+class ScalingError(Struct, frozen=True):
     """Error of a step that is scaled to another size.
 
     The half-width of a 90% interval in the logarithm is, along an axis, |log ratio| ** `DISTANCE_POWER` x (of_size +
@@ -197,8 +195,7 @@ def scaling_distances(log_batch: FloatArray, log_area: FloatArray) -> FloatArray
     return np.maximum([log_batch, -log_batch, log_area, -log_area], 0) ** DISTANCE_POWER
 
 
-@dataclass(frozen=True)
-class AnchorGrowthModel:
+class AnchorGrowthModel(Struct, frozen=True):
     """Model that predicts a step's scaling from a profile recorded on one anchor.
 
     Attributes
@@ -283,8 +280,7 @@ GROWTH_NAME = "growth.json"
 GROWTH_VERSION = 1
 
 
-@dataclass(frozen=True)
-class GrowthModel:
+class GrowthModel(Struct, frozen=True):
     """Models that scale a step to other sizes.
 
     Attributes
@@ -344,8 +340,7 @@ def log_sizes(batch: Values, area: Values) -> FloatArray:
     return np.log(sizes)
 
 
-@dataclass(frozen=True)
-class KnownPoint:
+class KnownPoint(Struct, frozen=True):
     """Steps on several instances, known at one size.
 
     Attributes

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import compress
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.catalog import gpu_model
 from profet_core.catalog.gpus import has_tensor_cores
@@ -44,8 +45,7 @@ NOTABLE_REPAIR = 1.05
 NOTABLE_UNKNOWN_SHARE = 0.05
 
 
-@dataclass(frozen=True)
-class Estimates:
+class Estimates(Struct, frozen=True):
     """Estimates of one method on profiled instances.
 
     Arrays have one row per target and one column per profile.

@@ -7,10 +7,12 @@ quadrature.
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.catalog.gpus import (
     AS_PROFILED,
@@ -46,8 +48,7 @@ _NAMES = {"fp32": "FP32", "tf32": "TF32", "amp": "AMP", "bf16": "BF16"}
 FP32_FROM_TF32 = Note(Code.FP32_FROM_TF32)
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedStep:
+class RecordedStep(Struct, frozen=True):
     """A profiled step, and the same step in FP32, or in TF32 if its GPU has it.
 
     Attributes
@@ -113,13 +114,13 @@ def _in_default_precision(models: Models, anchor: Anchor, profile: Profile) -> t
         name: us * scale if us != profile.operations[name] or name == _CAST else us for name, us in converted.items()
     }
     slower = (profile.device_total_us - busy_us + wanted_us) / profile.device_total_us
-    meta = replace(
+    meta = dataclasses.replace(
         profile.meta,
         precision=FP32 if gpu.tf32_tensor_dense_tflops is None else TF32,
         step_latency_ms=None,
         peak_memory_mib=None,
     )
-    return replace(profile, operations=operations, meta=meta), math.log(slower), factors.log_sd
+    return dataclasses.replace(profile, operations=operations, meta=meta), math.log(slower), factors.log_sd
 
 
 def speedup_note(gpu: Gpu, precision: str, log_speedup: float) -> Note:
@@ -129,8 +130,7 @@ def speedup_note(gpu: Gpu, precision: str, log_speedup: float) -> Note:
     return runs_as(gpu, precision)[1] or faster
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """From one profile's steps in FP32 or TF32 to the requested precision and training code.
 
     Attributes

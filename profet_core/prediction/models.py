@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from profet_core.ensemble.fitted import Fitted, read_fitted
 from profet_core.ensemble.members import IntervalScale
@@ -37,8 +37,7 @@ from profet_core.transfer.model import CALIBRATED_NAME, CalibratedGpu, TransferM
 from profet_profiles import Profile, read_profile
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingRange:
+class TrainingRange(Struct, frozen=True):
     """Range (minimum, maximum) of one instance's training profiles; predictions outside it are extrapolations."""
 
     latency_ms: tuple[float, float]
@@ -49,13 +48,12 @@ class TrainingRange:
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> TrainingRange:
         """Parse the range from its manifest entry."""
-        given = ((one.name, values[one.name]) for one in fields(cls))
+        given = ((name, values[name]) for name in cls.__struct_fields__)
         parsed: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in given}
         return cls(**parsed)
 
 
-@dataclass(frozen=True, slots=True)
-class MemberStack:
+class MemberStack(Struct, frozen=True):
     """One ensemble member of the default method; `targets` are the first axis of its arrays."""
 
     targets: tuple[str, ...]
@@ -64,8 +62,7 @@ class MemberStack:
     typical_log_ratio: np.ndarray
 
 
-@dataclass(frozen=True, slots=True)
-class EnsembleRule:
+class EnsembleRule(Struct, frozen=True):
     """Members, and how their latencies combine: by "median", "mean" or "geometric mean", there with these weights."""
 
     members: tuple[str, ...]
@@ -78,8 +75,7 @@ class EnsembleRule:
         return f"{self.combine} of {len(self.members)} models" if len(self.members) > 1 else "one model"
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
+class Method(Struct, frozen=True):
     """A prediction method: `rules`, whether the anchor's latency is known -> how.
 
     Kind "classes" is one network for all targets of an anchor, over classes of operations; "pairs" one model per anchor
@@ -307,8 +303,7 @@ def load_models(folder: Path | str | None = None) -> Models:
 _FILES = (MANIFEST_NAME, CALIBRATED_NAME)
 
 
-@dataclass(frozen=True, slots=True)
-class CustomModels:
+class CustomModels(Struct, frozen=True):
     """A custom models folder: date of its newest file (ISO 8601, UTC), and what its models were trained on.
 
     `base_ships`: its models are those that ship with this version.
@@ -344,8 +339,7 @@ INDEX_NAME = "index.json"
 _LATENCIES = ("measured_ms", "left_out_ms", "left_out_without_latency_ms")
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """A sample profile: of nine repeats of a workload in the training data, the one with median latency.
 
     Of the test data of PROFET's demo it is the first, whose latencies its documentation quotes.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.ensemble.classes import COPY_CLASS, IDLE_CLASS, OperationClasses, load_operation_classes
 from profet_core.ensemble.members import ProfileBatch, StepInputs, known_part
@@ -32,8 +33,7 @@ from profet_core.transfer.steps import (
 )
 
 
-@dataclass(frozen=True)
-class RecordedSteps:
+class RecordedSteps(Struct, frozen=True):
     """Recorded steps that other GPUs follow from.
 
     Attributes

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypedDict, Unpack, overload
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.catalog import Catalog, Instance
 from profet_core.catalog.collection import nearest
@@ -216,8 +217,7 @@ def _wanted(
     return others
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
+class _Question(Struct, frozen=True):
     """Targets to predict for every profile of one anchor; `wanted` None: all."""
 
     models: Models
@@ -253,8 +253,7 @@ class _Question:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Stages:
+class _Stages(Struct, frozen=True):
     """What the stages for all profiles of one anchor and precision give.
 
     Attributes

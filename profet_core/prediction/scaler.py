@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from itertools import combinations_with_replacement
 
 import numpy as np
+from msgspec import Struct, to_builtins
 from numpy.typing import ArrayLike
 
 from profet_core.errors import ArtifactError, InputError
@@ -73,8 +73,7 @@ def check_ends(axis: str, min_ms: float, max_ms: float) -> tuple[float, float]:
 HEAD_OPERATIONS = ("Device_MatMul", "Device_ResourceApplyGradientDescent")
 
 
-@dataclass(frozen=True, slots=True)
-class ScaleContext:
+class ScaleContext(Struct, frozen=True):
     """Optional inputs of a curve, which has both endpoint latencies; each may be None.
 
     Attributes
@@ -234,8 +233,7 @@ def _end_tangent(near: float, next_one: float, slope: float, next_slope: float) 
     return tangent
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentedScaler:
+class DocumentedScaler(Struct, frozen=True):
     """An order-2 polynomial from size to latency, min-max scaled to 0..1 between the axis' endpoints.
 
     scaled(x) = intercept + linear * x + quadratic * x**2, as PROFET documents its scaler, with the polynomial
@@ -276,8 +274,7 @@ class DocumentedScaler:
 MAX_LOG_RESIDUAL = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class ResidualPolynomial:
+class ResidualPolynomial(Struct, frozen=True):
     """Predict the log ratio of latency to the scaling model at each inner knot.
 
     Attributes
@@ -322,8 +319,7 @@ class ResidualPolynomial:
         return np.exp(np.clip(logarithms, -MAX_LOG_RESIDUAL, MAX_LOG_RESIDUAL))
 
 
-@dataclass(frozen=True, slots=True)
-class LearnedScaler:
+class LearnedScaler(Struct, frozen=True):
     """Latency between the endpoints of an axis: exact at them, non-decreasing, and never outside them.
 
     Attributes
@@ -382,7 +378,8 @@ class LearnedScaler:
 
     def as_json(self) -> dict[str, object]:
         """Plain numbers for the manifest."""
-        return asdict(self)
+        document: dict[str, object] = to_builtins(self)
+        return document
 
 
 def learned_scaler(values: JsonObject) -> LearnedScaler:
@@ -415,8 +412,7 @@ def polynomial_terms(inputs: FloatArray, degree: int) -> FloatArray:
 SCALE_METHODS = ("default", "profet")
 
 
-@dataclass(frozen=True, slots=True)
-class ScaledLatency:
+class ScaledLatency(Struct, frozen=True):
     """Latency of one instance at one size between the endpoints."""
 
     instance: str | None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from typing import TypeAlias, TypedDict, Unpack
 
 import numpy as np
+from msgspec.structs import replace
 
 from profet_core.catalog import Instance
 from profet_core.ensemble.classes import load_operation_classes

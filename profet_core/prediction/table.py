@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.catalog import Instance
 from profet_core.catalog.gpus import AS_PROFILED, Gpu
@@ -33,8 +34,7 @@ class StepTarget(NamedTuple):
     instance: str = ""
 
 
-@dataclass(frozen=True, eq=False)
-class StepTable:
+class StepTable(Struct, frozen=True, eq=False):
     """Steps on targets.
 
     Arrays have shape (targets,) for one profile and size, else (targets, profiles) or (targets, sizes). NaN stands for
@@ -212,8 +212,7 @@ _PHRASES = dict(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Similarity:
+class Similarity(Struct, frozen=True):
     """Similarity of a profile to the training data.
 
     Attributes
@@ -263,8 +262,7 @@ class SizedSteps(Protocol):
         """What makes a table of another size, by all recorded steps of the network."""
 
 
-@dataclass(frozen=True)
-class Prediction:
+class Prediction(Struct, frozen=True, eq=False, dict=True):
     """Step latencies of one profiled network on the anchor and on every target.
 
     Attributes
@@ -281,8 +279,8 @@ class Prediction:
     anchor: str
     anchor_latency_ms: float | None
     method: str
-    profile: Profile = field(compare=False)
-    table: StepTable = field(compare=False)
+    profile: Profile
+    table: StepTable
     offers: tuple[tuple[Instance, int], ...]
     interval_level: float | None
     unknown_operations: UnknownOperations
@@ -290,7 +288,7 @@ class Prediction:
     warnings: tuple[Note, ...]
     read_by: str = ""
     precision: str = AS_PROFILED
-    by_counts: SizedSteps | None = field(default=None, compare=False)
+    by_counts: SizedSteps | None = None
 
     @property
     def steps(self) -> int:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING
 from weakref import ref
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.catalog import Catalog, Instance, gpu_model
 from profet_core.catalog.gpus import Gpu, is_laptops, is_no_gpu, is_part_of_a_gpu
@@ -32,8 +33,7 @@ _NO_WHOLE_GPU = "a GPU slice: record the step on a whole GPU."
 _NO_CARD = f"a laptop GPU, which is slower than the card of that name: {_ADD_IT}"
 
 
-@dataclass(frozen=True, slots=True)
-class Anchor:
+class Anchor(Struct, frozen=True):
     """Instance or GPU on which profiles were recorded.
 
     Attributes
@@ -145,8 +145,7 @@ def anchor_in_text(models: Models, catalog: Catalog, text: str) -> str | None:
 _ORDER = (Basis.MEASURED, Basis.CALIBRATED, Basis.TRANSFERRED)
 
 
-@dataclass(frozen=True)
-class TransferPlan:
+class TransferPlan(Struct, frozen=True):
     """How rows of a table follow from known instances, the same for every step of an anchor in a precision.
 
     Attributes
@@ -212,8 +211,7 @@ def transfer_plan(
     )
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """Rows of the table of one anchor, and the offers that each stands for.
 
     Attributes

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.catalog.collection import is_custom
 from profet_core.catalog.instance import RETIRED, Instance
@@ -43,8 +44,7 @@ def without_larger_nodes(plans: Iterable[Plan]) -> list[Plan]:
     return [plan for plan, offer in every if offer.gpu_count == least[offer.gpu] or is_custom(offer)]
 
 
-@dataclass(frozen=True, slots=True)
-class Upgrade:
+class Upgrade(Struct, frozen=True):
     """A step along the frontier to the next faster plan: hours saved for dollars more, and whether it is faster.
 
     `certainty` is that probability, 0 to 1; None without intervals.
@@ -58,8 +58,7 @@ class Upgrade:
     certainty: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Dominated:
+class Dominated(Struct, frozen=True):
     """A plan whose time and cost another plan beats, with the probability that it does."""
 
     plan: Plan
@@ -67,8 +66,7 @@ class Dominated:
     certainty: float | None
 
 
-@dataclass(frozen=True)
-class Advice:
+class Advice(Struct, frozen=True, dict=True):
     """Recommendations among the plans of one training, of which there is at least one.
 
     Attributes

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from statistics import NormalDist
 from types import MappingProxyType
 
 import numpy as np
+from msgspec import Struct
 
 from profet_core.catalog.gpus import Gpus
 from profet_core.catalog.instance import CUSTOM_PROVIDER, Instance
@@ -47,8 +47,7 @@ def interruptions_per_h(text: str) -> float:
         raise InputError(f"Interruptions are a number per day, or one of AWS's bands {bands}, not {text!r}.") from None
 
 
-@dataclass(frozen=True, slots=True)
-class Interruptions:
+class Interruptions(Struct, frozen=True):
     """Interruptions of a spot machine, at random; work since the last checkpoint is lost, and a restart takes a while.
 
     Attributes
@@ -99,8 +98,7 @@ _FEW_PER_STRETCH = 0.01
 _MANY = 200.0
 
 
-@dataclass(frozen=True, slots=True)
-class LostTime:
+class LostTime(Struct, frozen=True):
     """Time that interruptions take.
 
     Attributes
@@ -156,8 +154,7 @@ class LostTime:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Extras:
+class Extras(Struct, frozen=True):
     """Costs beside the steps; 0 or None: not counted.
 
     Attributes
@@ -184,8 +181,7 @@ class Extras:
 NO_EXTRAS = Extras()
 
 
-@dataclass(frozen=True, slots=True)
-class Breakdown:
+class Breakdown(Struct, frozen=True):
     """Seconds and US dollars of a training with all that it costs; `parts_usd` by component, the steps first."""
 
     parts_usd: Mapping[str, float]
@@ -229,8 +225,7 @@ MAX_IMAGES, MAX_EPOCHS, MAX_RUNS = 1_000_000_000, 1_000_000, 10_000
 MAX_PARAMETERS = 1e12
 
 
-@dataclass(frozen=True)
-class Workload:
+class Workload(Struct, frozen=True, dict=True):
     """Training images and validation images per epoch, and epochs; the last, smaller batch is a step.
 
     Attributes
@@ -299,8 +294,7 @@ class Workload:
         return self.turns * (training * np.maximum(step_ms, loading_ms) + waited_ms) / MS_PER_S
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(Struct, frozen=True):
     """One region of a cloud.
 
     Attributes
@@ -331,7 +325,7 @@ def load_regions() -> Mapping[str, Region]:
         shipped_text("catalog/regions.csv"),
         "The region table",
         key="region",
-        required=[field.name for field in fields(Region)[1:]],
+        required=Region.__struct_fields__[1:],
         make=lambda row: Region(name=row["region"], **cells_of(Region, row, "region")),
     )
     return MappingProxyType({region.name: region for region in rows})
@@ -346,8 +340,7 @@ IDLE_SHARE = 46 / 400
 _PROVIDERS = {"aws": "AWS", "gcp": "Google Cloud"}
 
 
-@dataclass(frozen=True, slots=True)
-class Energy:
+class Energy(Struct, frozen=True):
     """Upper bounds of the energy and emissions of a training: it draws less than board power.
 
     Attributes

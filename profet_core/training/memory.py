@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu, Gpus, gpu_model
@@ -27,8 +29,7 @@ GIB_PER_VALUE = 4 / 2**30
 _GIB_PER_US_GB_S = 1e3 / 2**30
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryFormula:
+class MemoryFormula(Struct, frozen=True):
     """Memory of a step, relative to the GPU's nominal memory.
 
     needed = fixed_gib + per_parameter x parameters + per_convolution x batch x outputs of convolutions
@@ -52,8 +53,7 @@ class MemoryFormula:
         return values * batch_size * GIB_PER_VALUE
 
 
-@dataclass(frozen=True, slots=True)
-class TrafficRelation:
+class TrafficRelation(Struct, frozen=True):
     """Activations estimated from a profile: bandwidth-bound operations move them a few times.
 
     Attributes
@@ -80,8 +80,7 @@ class TrafficRelation:
         return self.parameters_per_update * update_us * bandwidth_gb_per_s * _GIB_PER_US_GB_S / GIB_PER_VALUE
 
 
-@dataclass(frozen=True, slots=True)
-class ImageRelation:
+class ImageRelation(Struct, frozen=True):
     """Activations estimated from batch and image size alone, with the full variation between architectures."""
 
     gib_per_megapixel: float
@@ -92,8 +91,7 @@ class ImageRelation:
         return self.gib_per_megapixel * batch_size * pixels**2 / 1e6
 
 
-@dataclass(frozen=True, slots=True)
-class PeakRelation:
+class PeakRelation(Struct, frozen=True):
     """Memory of a step, from the peak of its tensors at another size.
 
     needed = fixed_gib + per_parameter x parameters + per_peak x peak, on the scale of `MemoryFormula`. Within the peak,
@@ -114,8 +112,7 @@ class PeakRelation:
     unsplit_log_scale_a_doubling: float
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredNetwork:
+class MeasuredNetwork(Struct, frozen=True):
     """What ran of one network in the measurements: plain SGD in FP32 with TensorFlow.
 
     Attributes
@@ -128,8 +125,7 @@ class MeasuredNetwork:
     largest_batch: Mapping[int, Mapping[float, int]]
 
 
-@dataclass(frozen=True)
-class MemoryModel:
+class MemoryModel(Struct, frozen=True):
     """All coefficients.
 
     Attributes
@@ -192,8 +188,8 @@ def memory_model(content: JsonObject) -> MemoryModel:
     )
 
 
-def _positive(kind: type, row: JsonObject) -> dict[str, float]:
-    values = {field.name: finite_number(row[field.name]) for field in fields(kind)}
+def _positive(kind: type[Struct], row: JsonObject) -> dict[str, float]:
+    values = {name: finite_number(row[name]) for name in kind.__struct_fields__}
     if min(values.values()) <= 0:
         raise ValueError(f"{kind.__name__} holds a number that is not positive")
     return values
@@ -211,8 +207,7 @@ _MIB_PER_GIB = 1024
 _MIN_ACTIVATION_SHARE, _TINY_GIB = 0.01, 1e-6
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceTimes:
+class DeviceTimes(Struct, frozen=True):
     """Microseconds of one step by device operation class, and the GPU it was recorded on."""
 
     class_us: Mapping[str, float]
@@ -247,8 +242,7 @@ def _anchor_sheet(catalog: Catalog, gpus: Gpus, anchor: str) -> Gpu | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryNeed:
+class MemoryNeed(Struct, frozen=True):
     """Memory of the recorded step: fixed part, part that grows with the batch, and uncertainty.
 
     Attributes
@@ -287,8 +281,7 @@ class MemoryNeed:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class StepMemory:
+class StepMemory(Struct, frozen=True):
     """Known facts about a recorded step's memory.
 
     Attributes
@@ -408,8 +401,7 @@ class Verdict(StrEnum):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class FitAnswer:
+class FitAnswer(Struct, frozen=True):
     """Memory fit of a step.
 
     Attributes

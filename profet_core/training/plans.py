@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from functools import cached_property
 from typing import Any, NamedTuple, final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.instance import (
@@ -37,8 +38,7 @@ SUREST = 0.999
 SUREST_ESTIMATE = 0.99
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Hours until the deadline, US dollars, and the probability with which both must be kept, 0.5 to 1.
 
     Limits that aren't positive numbers raise InputError.
@@ -72,8 +72,7 @@ NO_LIMITS = Limits()
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class TotalInterval:
+class TotalInterval(Struct, frozen=True):
     """Time and cost of a training at both endpoints of its step latency's interval."""
 
     low_s: float
@@ -92,8 +91,7 @@ class TotalInterval:
         return self.low_usd, self.high_usd
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class CostTable(RowSequence["Plan"]):
+class CostTable(RowSequence["Plan"], frozen=True, eq=False, kw_only=True, dict=True):
     """One training on every offer of a table of steps, with its time and cost in further columns; NaN is unknown.
 
     Attributes
@@ -221,7 +219,7 @@ class CostTable(RowSequence["Plan"]):
                 "images_per_s": self.batch_size / steps.latency_ms * MS_PER_S,
                 "epoch_s": epochs.total_s,
                 "epoch_usd": epochs.total_usd,
-                **{name: vars(self)[name] for name in totals},
+                **{name: getattr(self, name) for name in totals},
                 "note": [plan.note for plan in self],
                 "speedup": (np.nan if self.anchor_ms is None else self.anchor_ms) / steps.latency_ms,
             }
@@ -258,14 +256,13 @@ class Totals(NamedTuple):
         return TotalInterval(self.low_s, self.high_s, self.low_usd, self.high_usd)
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """One training on one offer: a row of a cost table.
 
     You pay for the whole node; the speed is that of one GPU unless all of them train.
     """
 
-    table: CostTable = field(repr=False)
+    table: CostTable
     number: int
 
     @property

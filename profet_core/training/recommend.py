@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.catalog.collection import is_custom
 from profet_core.latency import LEVEL, FloatArray, Values, combined_sd, quantile, sd_of_ratio
@@ -132,8 +133,7 @@ def why_too_close(certainty: float) -> str:
     return needed if 100 * certainty + PERCENT_ROUNDING >= round(100 * CLOSE_CALL) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """A compared with B; probabilities and endpoints are None where an interval is missing.
 
     Attributes
@@ -203,8 +203,7 @@ def frontier(choices: Iterable[Plan]) -> list[Plan]:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Pick:
+class Pick(Struct, frozen=True):
     """The best plan by one criterion.
 
     Attributes
@@ -253,8 +252,7 @@ def pick_of(table: CostTable, rows: np.ndarray, criterion: Criterion) -> Pick:
     return Pick(plan, criterion, Plan(table, int(rival)), certainty.item(order[0]), alternative)
 
 
-@dataclass(frozen=True, slots=True)
-class Within:
+class Within(Struct, frozen=True):
     """Best plans under the limits: the cheapest in time, or the fastest if there is only a budget.
 
     Attributes
@@ -312,8 +310,7 @@ class Goal(StrEnum):
     BALANCE = "best balance of time and cost"
 
 
-@dataclass(frozen=True, slots=True)
-class Recommendation:
+class Recommendation(Struct, frozen=True):
     """A plan, the goals it is best for, and a tied plan on another GPU that is better by the other criterion."""
 
     goals: tuple[Goal, ...]
@@ -321,8 +318,7 @@ class Recommendation:
     alternative: Plan | None
 
 
-@dataclass(frozen=True, slots=True)
-class Recommended:
+class Recommended(Struct, frozen=True):
     """What to rent, of these plans under these limits: the one answer of pages, command line and HTTP.
 
     Attributes

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import astuple
 
 from profet_core.catalog.interconnects import Interconnect, Link
 from profet_core.errors import WordedEnum
@@ -38,8 +39,7 @@ NUMBERS = (
 POSITIVE = ("host_efficiency", "network_efficiency", "staged_gb_per_s", "copy_efficiency")
 
 
-@dataclass(frozen=True, slots=True)
-class Width:
+class Width(Struct, frozen=True):
     """90% half-width of a step in the logarithm, given one GPU's step.
 
     Attributes
@@ -62,8 +62,7 @@ class Width:
         return float(log_sd_of(self.least + self.exposed * added_share + self.doubling * math.log2(gpus / 2)))
 
 
-@dataclass(frozen=True, slots=True)
-class ScaleoutModel:
+class ScaleoutModel(Struct, frozen=True):
     """Coefficients of a step on several GPUs.
 
     Attributes
@@ -115,7 +114,7 @@ def _model(content: JsonObject) -> ScaleoutModel:
     efficiency = {Link(name): finite_number(value) for name, value in content["link_efficiency"].items()}
 
     def width(row: JsonObject) -> Width:
-        return Width(**{part.name: finite_number(row[part.name]) for part in fields(Width)})
+        return Width(*(finite_number(row[part]) for part in Width.__struct_fields__))
 
     widths, by_one_process = (
         {Link(link): width(row) for link, row in content[key].items()} for key in ("widths", "one_process_widths")
@@ -185,8 +184,7 @@ class Strategy(WordedEnum):
     ONE_PROCESS = "one-process", "one process for all GPUs (DataParallel)"
 
 
-@dataclass(frozen=True, slots=True)
-class Links:
+class Links(Struct, frozen=True):
     """Bandwidths of several `Interconnect`s with one type of link, as arrays; 10^9 bytes per second, one direction."""
 
     link: Link

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.catalog.instance import Instance
 from profet_core.catalog.interconnects import Interconnect, Link, load_interconnects
@@ -40,8 +42,7 @@ CHECKED_ON = {
 _MANY = 4
 
 
-@dataclass(frozen=True, slots=True)
-class GpuStep:
+class GpuStep(Struct, frozen=True):
     """One GPU's training step at its own batch.
 
     Attributes
@@ -127,8 +128,7 @@ def nodes_of(gpus: int, per_node: int) -> int:
     return gpus // per_node
 
 
-@dataclass(frozen=True, slots=True)
-class ScaledStep:
+class ScaledStep(Struct, frozen=True):
     """One step of all GPUs together.
 
     Attributes
@@ -323,8 +323,7 @@ def on_all_gpus(steps: OfferTable, scaled: Mapping[int, tuple[Interconnect, Scal
     )
 
 
-@dataclass(frozen=True, slots=True)
-class WholeNodePlan:
+class WholeNodePlan(Struct, frozen=True):
     """A training on whole nodes of one offer: the scaled step, and the plan of one epoch at the price of all nodes."""
 
     offer: Instance
@@ -367,8 +366,7 @@ class WholeNodePlan:
         return self.plan.total_usd
 
 
-@dataclass(frozen=True, slots=True)
-class ScaledEpoch:
+class ScaledEpoch(Struct, frozen=True):
     """One pass over the images on a number of GPUs, at the price of whole nodes; None without an offer."""
 
     step: ScaledStep
@@ -382,8 +380,7 @@ class ScaledEpoch:
         return ends and (ends.low_ms / self.step.latency_ms, ends.high_ms / self.step.latency_ms)
 
 
-@dataclass(frozen=True, slots=True)
-class CurveRow(ScaledEpoch):
+class CurveRow(ScaledEpoch, frozen=True):
     """Curve point at a number of GPUs, also with each other strategy, and whether a GPU's share fits; None if measured.
 
     `over_one` is the speedup over one GPU with the whole batch; None for weak scaling, and if that step is unknown.

@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.catalog.custom_gpus import CustomGpu, SpeedPoint, ThroughputPoint
 from profet_core.catalog.gpus import Gpu
@@ -36,8 +37,7 @@ PIXEL_RANGE = (128, 320)
 THROUGHPUT_LOG_SD, OTHER_NETWORK_LOG_SD = 0.13, 0.17
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceStep:
+class ReferenceStep(Struct, frozen=True):
     """A step measured on the reference GPU (V100, TensorFlow 2.5, FP32; median of nine runs).
 
     Attributes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import median
@@ -11,6 +10,8 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
 from profet_core.errors import ArtifactError, Code, Note
@@ -33,8 +34,7 @@ LENGTH_SCALE = 1.5
 _TYPICAL_LOG_MS = 3.0
 
 
-@dataclass(frozen=True)
-class Correction:
+class Correction(Struct, frozen=True):
     """Residual of the analytical model for steps recorded on one anchor, learned from cells.
 
     Attributes
@@ -54,8 +54,7 @@ class Correction:
         return covariance((inputs - self.mean) / self.scale, self.cells) @ self.weights
 
 
-@dataclass(frozen=True)
-class CalibratedGpu:
+class CalibratedGpu(Struct, frozen=True):
     """Calibration of one GPU from cells.
 
     Attributes
@@ -184,8 +183,7 @@ TRANSFER_VERSION = 10
 CALIBRATED_NAME, CALIBRATED_VERSION = "calibrated.json", 2
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(Struct, frozen=True):
     """Log errors on held-out GPUs, with the latencies on the others known.
 
     Attributes
@@ -204,8 +202,7 @@ class Spread:
         return float(combined_sd(self.between, self.within, *more))
 
 
-@dataclass(frozen=True)
-class TransferModel:
+class TransferModel(Struct, frozen=True, dict=True):
     """Model for estimates on unprofiled GPUs.
 
     Attributes
@@ -329,7 +326,7 @@ def _instance_step(row: JsonObject) -> InstanceStep:
 
 
 def _record(kind: type[_Record], row: JsonObject) -> _Record:
-    values: dict[str, Any] = {field.name: _value(str(field.type), row[field.name]) for field in fields(kind)}
+    values: dict[str, Any] = {name: _value(type_, row[name]) for name, type_ in kind.__annotations__.items()}
     return kind(**values)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from profet_core.catalog.gpus import Gpu, supported_precisions
 from profet_core.files import JsonObject, finite_number
@@ -47,8 +48,7 @@ def log_speed(shares: Sequence[float], log_rates: Sequence[float]) -> float:
     return -math.log(sum(share * math.exp(-rate) for share, rate in zip(shares, log_rates, strict=True)))
 
 
-@dataclass(frozen=True, slots=True)
-class GpuRates:
+class GpuRates(Struct, frozen=True):
     """Logarithms of a GPU's rates over the reference GPU's in FP32.
 
     Attributes
@@ -82,8 +82,7 @@ class GpuRates:
         return self.compute if tf32 else self.fp32_compute
 
 
-@dataclass(frozen=True, slots=True)
-class SpecRates:
+class SpecRates(Struct, frozen=True):
     """How rates follow from specs: powers of the FP32 peak, of TF32's over it, of watts over it, and of the bandwidth.
 
     Attributes
@@ -160,8 +159,7 @@ def _specs(gpu: Gpu) -> tuple[float, ...]:
     return (*cores, *tensor, gpu.bandwidth_gb_per_s, gpu.l2_mb, gpu.tdp_w)
 
 
-@dataclass(frozen=True)
-class Rates:
+class Rates(Struct, frozen=True):
     """Rates of all GPUs.
 
     Attributes
@@ -243,8 +241,7 @@ LAUNCH_POWER = 4.0
 NO_FACTORS: ByClass = (0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Factors:
+class Factors(Struct, frozen=True):
     """Speedups of a precision over another one on a GPU, natural logarithms.
 
     Attributes

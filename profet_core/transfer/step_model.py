@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
 from types import MappingProxyType
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import astuple
 
 from profet_core.ensemble.classes import COPY_CLASS, IDLE_CLASS, OperationClasses
 from profet_core.ensemble.members import StepInputs
@@ -44,8 +45,7 @@ GROUPS = (
 )
 
 
-@dataclass(frozen=True)
-class StepParts:
+class StepParts(Struct, frozen=True):
     """Device time of profiles by bottleneck, milliseconds of one step as recorded.
 
     Attributes
@@ -76,7 +76,7 @@ class StepParts:
 
     def of(self, rows: np.ndarray) -> StepParts:
         """A subset of profiles."""
-        return StepParts(**{name: values[rows] for name, values in vars(self).items()})
+        return StepParts(*(values[rows] for values in astuple(self)))
 
 
 def step_parts(classes: OperationClasses, inputs: StepInputs, host_ms: FloatArray | None = None) -> StepParts:
@@ -141,8 +141,7 @@ def _group_sums(device: tuple[str, ...]) -> FloatArray:
 MIN_GPU_SHARE = 0.1
 
 
-@dataclass(frozen=True)
-class InstanceStep:
+class InstanceStep(Struct, frozen=True, dict=True):
     """Model that reads the parts of a step from profiles of one instance, fitted on it.
 
     Attributes
@@ -179,8 +178,7 @@ class InstanceStep:
         return (self.benchmark_kinds_ms[0] + self.benchmark_kinds_ms[1]) / sum(self.benchmark_kinds_ms)
 
 
-@dataclass(frozen=True)
-class StepModel:
+class StepModel(Struct, frozen=True, dict=True):
     """Analytical model of a step beyond its work, with its parameters for reading profiles.
 
     Attributes
@@ -290,8 +288,7 @@ _SHARE_AT_LEAST = 0.01
 _FARTHEST = 4.0
 
 
-@dataclass(frozen=True)
-class WorkReader:
+class WorkReader(Struct, frozen=True):
     """Infers the work of steps that were profiled on one anchor.
 
     Attributes

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
+from msgspec import Struct
 
 from profet_core.latency import SMOOTH_MAX_POWER, Estimate, FloatArray, combined_sd, log_sd_of, smooth_max
 from profet_core.transfer.step_model import (
@@ -26,8 +26,7 @@ from profet_core.transfer.step_model import (
 from profet_core.transfer.targets import Host, HostColumns, Target
 
 
-@dataclass(frozen=True)
-class AnchorSteps:
+class AnchorSteps(Struct, frozen=True):
     """Steps recorded on one anchor.
 
     Attributes
@@ -42,8 +41,7 @@ class AnchorSteps:
     floor_ms: np.ndarray | None = None
 
 
-@dataclass(frozen=True)
-class KnownSteps:
+class KnownSteps(Struct, frozen=True):
     """Known facts about steps recorded on one anchor.
 
     Attributes
@@ -98,8 +96,7 @@ MIN_FREE_SHARE = 0.02
 LEFT_AFTER_LAUNCHES, RUN_AHEAD_POWER = 0.3, 8.0
 
 
-@dataclass(frozen=True, slots=True)
-class KernelWeights:
+class KernelWeights(Struct, frozen=True):
     """Weights of known latencies in the geometric mean of their transfer estimates.
 
     weight = free share ** free_share_power * exp(-nearness * |log speed|): the share of the step that launches don't
@@ -114,8 +111,7 @@ class KernelWeights:
 WEIGHTS = KernelWeights()
 
 
-@dataclass(frozen=True)
-class StepsThere:
+class StepsThere(Struct, frozen=True):
     """Steps on other GPUs; arrays of shape (targets, profiles).
 
     Attributes
@@ -138,8 +134,7 @@ class StepsThere:
         return found
 
 
-@dataclass(frozen=True)
-class TargetSpeeds:
+class TargetSpeeds(Struct, frozen=True):
     """Targets over profiled instances, the same for every step of one anchor.
 
     Attributes
@@ -312,8 +307,7 @@ MAX_WORK = 1.05
 MIN_FLOOR_PER_IDLE = 0.1
 
 
-@dataclass(frozen=True)
-class UnprofiledSteps:
+class UnprofiledSteps(Struct, frozen=True):
     """Steps recorded on an unprofiled GPU.
 
     Attributes
@@ -327,8 +321,7 @@ class UnprofiledSteps:
     latency_ms: FloatArray | None
 
 
-@dataclass(frozen=True)
-class AsRecorded:
+class AsRecorded(Struct, frozen=True):
     """The same steps, mapped to a profiled instance.
 
     Attributes
@@ -343,8 +336,7 @@ class AsRecorded:
     kind_factors: FloatArray
 
 
-@dataclass(frozen=True)
-class MappedSteps:
+class MappedSteps(Struct, frozen=True):
     """Steps of another GPU, mapped to every profiled instance.
 
     Attributes

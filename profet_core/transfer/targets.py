@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.errors import Code, Note
 from profet_core.latency import FloatArray
@@ -26,8 +27,7 @@ _BROADWELL_GHZ = 2.7
 MEASURED_LOG_SD, ASSUMED_LOG_SD = 0.13, 0.3
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(Struct, frozen=True):
     """Speed of a host relative to the reference host.
 
     Attributes
@@ -129,8 +129,7 @@ class Source(Enum):
     SPECS = "specs"
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """A source, with its details.
 
     Attributes
@@ -182,8 +181,7 @@ class Evidence:
                 return Note(Code.EVIDENCE, text=self.words)
 
 
-@dataclass(frozen=True, slots=True)
-class Speed:
+class Speed(Struct, frozen=True):
     """Speed of a GPU with its source.
 
     Attributes
@@ -199,8 +197,7 @@ class Speed:
     notes: tuple[Note, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """A GPU in a host, and its rates.
 
     Attributes

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow  # noqa: F401  (reads the tables: missing, it is named before any work)
+from msgspec import Struct
 
 from profet_core.ensemble.classes import IDLE_CLASS, ClassTimes, OperationClasses, load_operation_classes
 from profet_core.ensemble.members import StepInputs, size_inputs, step_inputs
@@ -38,8 +38,7 @@ class DataError(ProfetError):
     """The measurements are missing or not what they should be."""
 
 
-@dataclass(frozen=True)
-class MeasuredRows:
+class MeasuredRows(Struct, frozen=True):
     """Rows of the same workloads on every instance.
 
     workloads : columns model, pixels, batch_size, repeat; shape (rows, 4).
@@ -60,8 +59,7 @@ class MeasuredRows:
         return self.workloads["model"].to_numpy()
 
 
-@dataclass(frozen=True)
-class Measurements(MeasuredRows):
+class Measurements(MeasuredRows, frozen=True):
     """The profiles table, split by instance; row i is the same workload and repeat on each of them.
 
     operations : names of the profile's columns ("Device_AddN", ...).
@@ -140,8 +138,7 @@ def check_instances(measurements: Measurements, names: Sequence[str]) -> None:
             raise InputError(f"Unknown instance {name!r}: choose one of {', '.join(measurements.instances)}.")
 
 
-@dataclass(frozen=True)
-class ClassBank(MeasuredRows):
+class ClassBank(MeasuredRows, frozen=True):
     """Class times of all profiles.
 
     classes : the operation classes, device classes first.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from msgspec import Struct
 
 from profet_core.catalog.gpus import AMP, FP32, TF32, canonical, has_tensor_cores, load_gpus
 from profet_core.ensemble.classes import load_operation_classes
@@ -33,8 +33,7 @@ _PROFET = "PROFET "
 _OTHER = "AlexNet"
 
 
-@dataclass(frozen=True)
-class ClassShares:
+class ClassShares(Struct, frozen=True):
     """Shares of classes of operations: of products in the compute, of normalizations and depthwise kernels in the rest.
 
     profiled : network -> the three shares.
@@ -52,8 +51,7 @@ class ClassShares:
         return estimated_shares(class_counts(counts), self.per_count)
 
 
-@dataclass(frozen=True)
-class NetworkShares:
+class NetworkShares(Struct, frozen=True):
     """Shares by network, and the line for all others: log(compute / rest) = line[0] + line[1] log(FLOPs / output).
 
     `classes` : shares within compute and rest; None: not distinguished.
@@ -208,8 +206,7 @@ _FAILED_RUN, _FAILED_GPU = 2.0, 1.25
 MANY_NETWORKS = 6
 
 
-@dataclass(frozen=True)
-class Pairs:
+class Pairs(Struct, frozen=True):
     """Published pairs.
 
     amp : of AMP over FP32 or TF32 on tensor cores: table, gpu, network, pixels, over, log_speedup, base_ms, share,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from scipy.optimize import least_squares
 
 from profet_core.latency import Estimate
@@ -25,8 +26,7 @@ _MAX_LOG_SPEED = 1.5
 _MIN_SCALE = 1e-3
 
 
-@dataclass(frozen=True)
-class MeasuredCells:
+class MeasuredCells(Struct, frozen=True):
     """Workloads that were measured on a GPU.
 
     rows : of the steps that profiled instances are known by, (cells,).
@@ -39,8 +39,7 @@ class MeasuredCells:
     networks: np.ndarray
 
 
-@dataclass(frozen=True)
-class Calibrated:
+class Calibrated(Struct, frozen=True):
     """A fit: the target with its speeds, a correction an anchor, and the spread of new networks."""
 
     target: Target

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from profet_core.catalog.gpus import Gpu
 from profet_core.latency import Estimate, quantile
@@ -39,8 +39,7 @@ from profet_lab.transfer.step_model import (
 KnownLatencies = Callable[[str, str, bool], Estimate]
 
 
-@dataclass(frozen=True)
-class TargetGpu:
+class TargetGpu(Struct, frozen=True):
     """Known facts of the held-out GPU.
 
     benchmark_ms : the benchmark's step latency on it; None: the specs alone.

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from profet_core.catalog.gpus import AMP, FP32, Gpu
 from profet_core.latency import LEVEL, log_sd_of, quantile
@@ -83,8 +84,7 @@ Key = tuple[str, ...]
 Terms = dict[Key, float]
 
 
-@dataclass
-class _Row:
+class _Row(Struct):
     """One speed, or a ratio of two speeds of one step.
 
     shares : of `CLASSES`.
@@ -267,8 +267,7 @@ class RateRows:
             self.rows.append(_Row(gpu, table, value, log_sd, shares, self.rates(gpu, FP32)))
 
 
-@dataclass(frozen=True)
-class FittedRates:
+class FittedRates(Struct, frozen=True):
     """Fitted effects with their covariance."""
 
     evidence: RateRows

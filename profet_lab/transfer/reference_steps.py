@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
+from msgspec.structs import asdict
 
 from profet_core.catalog.custom_gpus import PRECISIONS, ThroughputPoint
 from profet_core.prediction.models import load_models

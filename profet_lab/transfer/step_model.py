@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+from msgspec import Struct
+from msgspec.structs import replace
 from scipy.optimize import minimize
 from sklearn.linear_model import QuantileRegressor
 
@@ -28,8 +29,7 @@ def root_mean_square(errors: np.ndarray | Sequence[float]) -> float:
 BENCHMARK = ("ResNet50", 224, 64)
 
 
-@dataclass(frozen=True)
-class InstanceSteps(MeasuredRows):
+class InstanceSteps(MeasuredRows, frozen=True):
     """Steps of the same workloads on every instance; all arrays (rows,).
 
     with_latency, without_latency : instance -> parts, imputed with and without the latency.
@@ -70,7 +70,7 @@ def median_steps(steps: InstanceSteps) -> InstanceSteps:
         return pd.DataFrame(values).groupby(index).median().to_numpy().reshape(-1, *values.shape[1:])
 
     def parts(given: StepParts) -> StepParts:
-        return StepParts(**{name: median(getattr(given, name)) for name in StepParts.__dataclass_fields__})
+        return StepParts(**{name: median(getattr(given, name)) for name in StepParts.__struct_fields__})
 
     return InstanceSteps(
         workloads=groups.size().index.to_frame(index=False),
@@ -110,8 +110,7 @@ _ITERATIONS = 1500
 _MAX_LOG_SLOPE = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class StepModelSetting:
+class StepModelSetting(Struct, frozen=True):
     """Settings chosen by leave-one-GPU-out among any three (`python -m profet_lab.transfer.weights`)."""
 
     tail_share: float = 0.1

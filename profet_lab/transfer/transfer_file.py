@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+from msgspec import to_builtins
+from msgspec.structs import asdict
 
 from profet_core.catalog.gpus import load_gpus
 from profet_core.files import sha256_hex
@@ -37,7 +38,7 @@ REFERENCE = "p3.2xlarge"
 
 
 def _step_content(step_model: StepModel) -> dict:
-    content = asdict(step_model)
+    content = to_builtins(step_model)
     for name, row in content["instances"].items():
         content["instances"][name] = {key.replace("inferred_", "own_"): value for key, value in row.items()}
     return content

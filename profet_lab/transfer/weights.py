@@ -7,11 +7,11 @@ looks at, and on the fourth, which it does not. Latencies on known GPUs are the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, replace
 from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import astuple, replace
 
 from profet_core.transfer.step_model import StepModel
 from profet_core.transfer.steps import WEIGHTS, KernelWeights

@@ -7,11 +7,11 @@ the measured ones take per amount of each kind, times noise.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pandas as pd
+from msgspec.structs import replace
 from scipy.optimize import nnls
 
 from profet_core.errors import InputError

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from msgspec import Struct
+from msgspec.structs import replace
 
 from profet_core.catalog import Catalog, Instance, load_shipped
 from profet_core.catalog.gpus import (
@@ -74,8 +75,7 @@ RATIOS = (
 FAST = ("B200", "H200-SXM-141GB", "H100-SXM5-80GB")
 
 
-@dataclass(frozen=True)
-class ServedSteps:
+class ServedSteps(Struct, frozen=True):
     """Predictions of all workloads by precision and anchor, (workloads, GPUs); `workloads` : WORKLOAD columns."""
 
     workloads: pd.DataFrame
@@ -285,7 +285,7 @@ def picture(models: Models, profile: Profile, anchor: str, latency_ms: float) ->
     catalog, rows = one_offer_per_gpu(models), []
     for case in CASES:
         found = predict(models, catalog, profile, anchor, latency_ms=latency_ms, trust_latency=True, **asked(case))
-        sized = replace(profile, meta=replace(profile.meta, batch_size=batch_size, pixels=pixels))
+        sized = profile.with_meta(batch_size=batch_size, pixels=pixels)
         curves = curves_at(models, [replace(found, profile=sized)], "batch", PICTURE_SIZES)
         for name in curves[0].numbers:
             gpu = models.transfer.gpus.find(catalog[name].gpu, catalog[name].gpu_memory_gib)

@@ -8,10 +8,10 @@ pixel size where the profile has them, and a published point replaces the GPU's 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from msgspec import Struct
 
 from profet_core.catalog.gpus import Gpus
 from profet_core.ensemble.members import MEMBERS, StepInputs
@@ -89,8 +89,7 @@ def over(rows: list[dict], how: str, keys: str = "") -> dict[str, float]:
     return {str(name): float(value) for name, value in table.agg(how).items()}
 
 
-@dataclass(frozen=True)
-class EnsembleLatencies:
+class EnsembleLatencies(Struct, frozen=True):
     """Out-of-fold predictions of the default method.
 
     latency_ms : (anchor, target, anchor's latency known) -> (rows,).
@@ -271,8 +270,7 @@ def _to_held_out(
     return directions
 
 
-@dataclass(frozen=True)
-class FoldModels:
+class FoldModels(Struct, frozen=True):
     """Members of the default method, fitted once an architecture and pair."""
 
     bank: ClassBank

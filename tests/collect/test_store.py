@@ -9,10 +9,10 @@ import signal
 import subprocess
 import sys
 import zlib
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from profet_collect.store import json_line, only_collector, open_store, read_collection, whole_lines
 from profet_core.errors import InputError

@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 import json
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from profet_core.errors import Code, Note
 from profet_core.latency import Basis, BasisWord, Interval, log_sd_of, sd_of_ratio

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from msgspec.structs import asdict
 
 from profet_core.layers.measured import SHARES
 from profet_core.prediction.counts import WEIGHTS

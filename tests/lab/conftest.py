@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 # Looked for, not imported: that takes seconds, of every run that only collects.
 for _name in ("tensorflow", "sklearn"):

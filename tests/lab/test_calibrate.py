@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from profet_lab.transfer.calibrate import PRIOR_CELLS, PRIOR_LOG_SD, MeasuredCells, calibrate, choose_cells, steps_of
 from profet_lab.transfer.leave_one_gpu_out import known_of, measured_latencies, profiled_target, reference_of, target_of

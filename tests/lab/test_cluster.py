@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from profet_cli.main import main
 from profet_core.errors import InputError

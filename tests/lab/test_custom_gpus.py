@@ -5,10 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import shutil
-from dataclasses import replace
 
 import pandas as pd
 import pytest
+from msgspec.structs import replace
 
 from profet_core import ArtifactError, InputError
 from profet_core.transfer.model import load_transfer

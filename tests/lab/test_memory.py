@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
 import pytest
+from msgspec.structs import asdict
 
 from profet_core.training.memory import GIB_PER_VALUE, MEMORY_NAME, load_memory
 from profet_lab.measurements.tables import data_folder

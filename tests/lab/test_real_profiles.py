@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from msgspec.structs import replace
 
 from profet_core import InputError, predict, read_profile
 from profet_lab.real_profiles import (

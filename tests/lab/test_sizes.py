@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from msgspec.structs import replace
 
 from profet_core import ArtifactError
 from profet_core.latency import quantile

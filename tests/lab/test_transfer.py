@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
+from msgspec.structs import replace
 
 from profet_core.catalog.gpus import Gpu, load_gpus
 from profet_core.latency import quantile

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from profet_core.transfer.step_model import GROUPS, InstanceStep, StepModel, StepParts
 from profet_core.transfer.targets import REFERENCE_HOST, Target

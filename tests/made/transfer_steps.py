@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -49,8 +48,7 @@ def made_transfer_steps() -> InstanceSteps:
     return InstanceSteps(workloads, latency_ms, parts, parts)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Transferred(Estimate):
+class Transferred(Estimate, frozen=True, kw_only=True):
     """Steps on one GPU."""
 
     basis: Basis

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import pytest
 import streamlit as st
+from msgspec import Struct
+from msgspec.structs import astuple
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -135,12 +136,9 @@ def raw_bytes_in(value, seen=None) -> bool:
         return any(raw_bytes_in(part, seen) for pair in value.items() for part in pair)
     if isinstance(value, list | tuple | set | frozenset):
         return any(raw_bytes_in(part, seen) for part in value)
-    parts = [getattr(value, field.name) for field in fields(value)] if is_dataclass(value) else vars_of(value)
-    return any(raw_bytes_in(part, seen) for part in parts)
-
-
-def vars_of(value) -> list:
-    return list(getattr(value, "__dict__", {}).values())
+    if isinstance(value, Struct) and any(raw_bytes_in(part, seen) for part in astuple(value)):
+        return True
+    return any(raw_bytes_in(part, seen) for part in getattr(value, "__dict__", {}).values())
 
 
 def test_the_session_holds_totals_only_and_the_server_lets_files_go(open_app, monkeypatch):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from profet_lab.reports import manycore_rows
 

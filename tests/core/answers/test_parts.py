@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import pytest
+from msgspec.structs import asdict
 
 from profet_core.answers.documents import OFFER, document
 from profet_core.catalog.instance import old_price_note

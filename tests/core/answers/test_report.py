@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from profet_core.answers.report import ReportSource, report_html
 from profet_core.training.advise import Advice, advise

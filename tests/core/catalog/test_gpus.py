@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from profet_core import InputError, load_catalog
 from profet_core.catalog import gpu_model, load_gpus
@@ -152,7 +151,7 @@ def test_every_row_is_of_an_instance_or_a_gpu_and_links_that_can_t_be_are_refuse
     for name in table:
         if name in catalog:
             assert table[name].gpus == catalog[name].gpu_count, name
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     node = table["p3.16xlarge"]
     for change in ({"gpus": 0}, {"link_gb_per_s": 0}, {"pcie_generation": 2}, {"network_gbit_per_s": -1}):

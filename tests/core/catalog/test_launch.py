@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from profet_core import InputError
 from profet_core.catalog import load_gpus, load_shipped

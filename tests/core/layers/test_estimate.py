@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from profet_core import InputError
 from profet_core.catalog import load_gpus

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from profet_core.answers.context import Context
 from profet_core.answers.predict import speed_of_step

@@ -1,9 +1,9 @@
 """What AMP and TF32 may not do to an answer, on every GPU and network of the samples."""
 
-from dataclasses import replace
 from itertools import product
 
 import pytest
+from msgspec.structs import replace
 
 from profet_core import Catalog, load_catalog, read_profile
 from profet_core.catalog.gpus import HALF, PRECISIONS, has_tensor_cores, runs_as
@@ -112,7 +112,7 @@ def test_each_gpu_runs_each_precision_as_the_one_rule_says_with_a_profile_and_wi
     catalog, sample = Catalog([*one_each, offer]), samples["resnet50-224px-b64-g4dn"]
     step = NetworkStep(counts_of("resnet50"), 64, training_code=code)
     # A profile whose GPU is not stated is of whatever the anchor is.
-    profile = replace(sample.profile, meta=replace(sample.profile.meta, gpu=None))
+    profile = sample.profile.with_meta(gpu=None)
     known = {"latency_ms": sample.latency_ms, "trust_latency": True, "training_code": code}
     predicted, estimated = {}, {}
     for precision in PRECISIONS:

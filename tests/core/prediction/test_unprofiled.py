@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from profet_core import ArtifactError, InputError, load_models
 from profet_core.catalog import Catalog
@@ -212,7 +213,7 @@ def test_a_profile_is_encoded_once_for_all_targets(models, catalog, samples, mon
 def profile(samples):
     """Recorded on a T4; any GPU's would do."""
     profile = samples[SAMPLE].profile
-    return replace(profile, meta=replace(profile.meta, gpu=None, precision=None))
+    return profile.with_meta(gpu=None, precision=None)
 
 
 def half(row) -> float:
@@ -291,7 +292,7 @@ def test_a_v100_offer_takes_v100s_models_and_p3_becomes_an_offer_of_the_same_gpu
 
 def test_offers_of_the_anchor_s_gpu_are_converted_to_another_precision(models, catalog, profile):
     """A latency in TF32 is none in FP32, on the very same GPU too."""
-    tf32 = replace(profile, meta=replace(profile.meta, precision="tf32"))
+    tf32 = profile.with_meta(precision="tf32")
     asked = {
         wanted: rows_of(predict(models, catalog, tf32, "A100-SXM4-40GB", latency_ms=90.0, precision=wanted))
         for wanted in ("tf32", "fp32")
@@ -302,7 +303,7 @@ def test_offers_of_the_anchor_s_gpu_are_converted_to_another_precision(models, c
 
 
 def test_a_latency_that_the_profile_does_not_explain_widens_all_intervals(models, catalog, profile):
-    stated = replace(profile, steps_basis="stated", may_be_cut=False)
+    stated = dataclasses.replace(profile, steps_basis="stated", may_be_cut=False)
     shown_ms = stated.device_busy_us / 1000
     usual, far = (
         rows_of(predict(models, catalog, stated, "A10", latency_ms=factor * shown_ms, trust_latency=True))["p3.2xlarge"]
@@ -314,7 +315,7 @@ def test_a_latency_that_the_profile_does_not_explain_widens_all_intervals(models
 
 def test_a_faster_anchor_means_more_work_for_all_others(models, catalog, profile):
     def p3_ms(anchor: str, precision: str | None = None) -> float:
-        shown = replace(profile, meta=replace(profile.meta, precision=precision))
+        shown = profile.with_meta(precision=precision)
         found = predict(models, catalog, shown, anchor, latency_ms=90.0, trust_latency=True)
         return found.latencies_ms["p3.2xlarge"]
 
@@ -326,7 +327,7 @@ def test_a_faster_anchor_means_more_work_for_all_others(models, catalog, profile
 
 def test_many_at_once_are_each_as_alone(models, catalog, samples):
     chosen = [one for one in samples.values() if one.anchor == "g4dn.xlarge"]
-    profiles = [replace(one.profile, meta=replace(one.profile.meta, gpu=None)) for one in chosen]
+    profiles = [one.profile.with_meta(gpu=None) for one in chosen]
     latencies_ms = [one.latency_ms for one in chosen]
     together = predict_many(models, catalog, profiles, "A10", latencies_ms=latencies_ms, trust_latency=True)
     for profile, latency_ms, found in zip(profiles, latencies_ms, together, strict=True):

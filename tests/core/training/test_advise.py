@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from statistics import NormalDist
 
 import pytest
+from msgspec.structs import replace
 
 from profet_core import cost_table
 from profet_core.catalog.collection import offers_in_market

@@ -342,7 +342,9 @@ def test_activations_halve_in_amp(models, catalog, samples, said, asked, growth)
     assert after == pytest.approx(before / growth, rel=0.05)
 
 
-MEASURED = replace(SURE, measured=(MeasuredNetwork({224: GIB // 8, 128: GIB // 9}, {224: {8.0: 32, 16.0: 128}}),))
+MEASURED = structs.replace(
+    SURE, measured=(MeasuredNetwork({224: GIB // 8, 128: GIB // 9}, {224: {8.0: 32, 16.0: 128}}),)
+)
 ON_TENSORFLOW = replace(META, framework="TensorFlow 2.5", precision="fp32")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec import structs
+from msgspec.structs import replace
 
 from profet_core import InputError
 from profet_core.answers.advise import answer_advise
@@ -408,7 +408,7 @@ def answered(context):
 
 def recorded_on(samples, gpu: str | None, step_latency_ms: float | None):
     profile = samples[RESNET].profile
-    return replace(profile, meta=replace(profile.meta, gpu=gpu, step_latency_ms=step_latency_ms))
+    return profile.with_meta(gpu=gpu, step_latency_ms=step_latency_ms)
 
 
 @pytest.mark.parametrize(

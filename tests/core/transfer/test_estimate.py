@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from profet_core.catalog.gpus import Gpu
 from profet_core.ensemble.classes import load_operation_classes

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from itertools import permutations
 
 import pytest
+from msgspec.structs import replace
 
 from profet_core.catalog.gpus import Gpu, load_gpus, supported_precisions
 from profet_core.errors import line_of

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import profile_batch

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from profet_core.latency import Estimate, smooth_max
 from profet_core.transfer.model import TransferModel, load_transfer, target_of
