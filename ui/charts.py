@@ -71,12 +71,12 @@ def no_markup(text: str) -> str:
 
 
 def value_axis(title: str, more: Part) -> Part:
-    """An axis of values."""
+    """Return an axis of values."""
     return {"title": {"text": title}, "gridcolor": GRID, "fixedrange": True, **more}
 
 
 def line_at(*, x: float | None = None, y: float | None = None, line: Mapping[str, object]) -> Part:
-    """A line across the whole plot, at a value of one axis."""
+    """Return a line across the whole plot, at a value of one axis."""
     if x is not None:
         return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "y domain", "line": line}
     return {"type": "line", "x0": 0, "x1": 1, "xref": "x domain", "y0": y, "y1": y, "line": line}
@@ -85,7 +85,7 @@ def line_at(*, x: float | None = None, y: float | None = None, line: Mapping[str
 def framed(
     traces: Sequence[Part], *, x: Part, y: Part, height: int, name: str, title: str = "", layout: Part
 ) -> Figure:
-    """A figure in the frame that all share: its margins, legend and title.
+    """Return a figure in the frame that all share: its margins, legend and title.
 
     `name` says what the figure shows, for those who don't see it; the `legend` of the `layout` is joined with the
     frame's.
@@ -114,13 +114,13 @@ def framed(
 
 
 def _axis(axis: Part, standoff: int, usual: Part) -> Part:
-    """An axis as all have it. By default, plotly measures all labels several times to hide some."""
+    """Return an axis as all have it. By default, plotly measures all labels several times to hide some."""
     title = {"font": {"size": 14}, "standoff": standoff, **axis.get("title", {})}
     return {"automargin": True, "ticklabeloverflow": "allow", **usual, **axis, "title": title}
 
 
 def text_color() -> str:
-    """That of the page's own texts."""
+    """Return the color of the page's own texts."""
     return "#fafafa" if st.context.theme.type == "dark" else "#31333f"
 
 
@@ -180,7 +180,7 @@ class Bar(Struct, frozen=True, kw_only=True):
 
 
 def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None = None) -> Figure:
-    """The bars from top to bottom in their order; the axis stays while they move from their usual values.
+    """Draw the bars from top to bottom in their order; the axis stays while they move from their usual values.
 
     `name` says what the chart shows, for screen readers; at `limit` a line crosses the bars, such as a deadline.
     """
@@ -229,7 +229,7 @@ def _name_px(bar: Bar) -> float:
 
 
 def _axis_end(longest: float, usual: float) -> float:
-    """The usual end, longer in steps while a bar needs it, and shorter only where all bars are too short to compare.
+    """Return the usual end, longer in steps while a bar needs it, shorter only where all bars are too short.
 
     >>> _axis_end(90, 100), _axis_end(130, 100), _axis_end(13, 100), _axis_end(10, 100)
     (100, 150.0, 100, 12.5)
@@ -247,7 +247,7 @@ def _is_in_label(x: float, bar: Bar, axis_end: float) -> bool:
 
 
 def show_legend(bars: Sequence[Bar], words: Mapping[str, str], *more: str) -> None:
-    """What the colors that are there mean, with one colored square each, and `more`."""
+    """Show what the colors that are there mean, with one colored square each, and `more`."""
     shown = {bar.color for bar in bars if bar.value is not None}
     parts = [f":{_COLOR_NAMES[color]}[■]{_SPACE}{text}" for color, text in words.items() if color in shown]
     with st.container(key="legend"):
@@ -292,7 +292,7 @@ def _drawn(every: Sequence[Bar], *, hatched: bool = False) -> Part:
 
 
 def _marks(bars: Sequence[Bar]) -> Part:
-    """A faint tick across each bar at its usual value."""
+    """Return a faint tick across each bar at its usual value."""
     return {
         "type": "scatter",
         "mode": "markers",

@@ -50,7 +50,7 @@ _LOOKS = {gpu: Look(color, dash) for color, gpus in _GPUS.items() for gpu, dash 
 
 
 def gpu_look(gpu: str) -> Look:
-    """The look of a GPU by its full name in a catalog; a custom one has a look by its name.
+    """Return the look of a GPU by its full name in a catalog; a custom one has a look by its name.
 
     >>> gpu_look("Tesla T4").dash, gpu_look("A10G").color
     ('solid', '#b98f03')
@@ -72,7 +72,7 @@ class Shown(Struct, frozen=True):
     in_time: bool = False
 
     def axis(self, values: Sequence[float], *, log: bool = True) -> tuple[float, Part]:
-        """The unit that values are drawn in, and their axis, logarithmic or from zero."""
+        """Return the unit that values are drawn in, and their axis, logarithmic or from zero."""
         unit, title = 1.0, self.title
         if self.in_time and values:
             suits = shared_time_unit(values)
@@ -88,7 +88,7 @@ class Shown(Struct, frozen=True):
 
 
 def count_axis(title: str, low: float, high: float, ticks: Sequence[int], *, log: bool = True) -> Part:
-    """An axis from `low` to `high` of what is counted, such as GPUs: ticks at these numbers alone."""
+    """Return an axis from `low` to `high` of what is counted, such as GPUs: ticks at these numbers alone."""
     # A little beyond: Plotly leaves out a tick that rounding puts outside.
     kind, ends = ("log", [math.log10(low), math.log10(high) + 1e-3]) if log else ("linear", [low, high])
     named: Part = {"tickvals": list(ticks), "ticktext": [f"{tick:,}" for tick in ticks], "hoverformat": ",d"}
@@ -96,7 +96,7 @@ def count_axis(title: str, low: float, high: float, ticks: Sequence[int], *, log
 
 
 def size_axis(axis: str, sizes: Sequence[int], *, log: bool = True) -> Part:
-    """An axis of batch or image sizes."""
+    """Return an axis of batch or image sizes."""
     title, ticks = _SIZES[axis]
     even = range(32, max(sizes) + 1, 32 if max(sizes) <= 256 else 160)
     return count_axis(title, min(sizes), max(sizes), ticks if log else even, log=log)
@@ -179,12 +179,12 @@ def curves(
 
 
 def value_at(row: Curve, size: float) -> float:
-    """The curve's value at a size between its own, on the straight line between their logarithms."""
+    """Return the curve's value at a size between its own, on the straight line between their logarithms."""
     return math.exp(np.interp(math.log(size), np.log(row.sizes), np.log(row.values)))
 
 
 def _band(row: Curve, unit: float) -> Iterator[Part]:
-    """The area between both ends of an interval at each place, the curve's '#rrggbb' seen through."""
+    """Yield the area between both ends of an interval at each place, the curve's '#rrggbb' seen through."""
     if row.ends:
         red, green, blue = (int(row.look.color[start : start + 2], 16) for start in (1, 3, 5))
         yield {
@@ -201,7 +201,7 @@ def _band(row: Curve, unit: float) -> Iterator[Part]:
 
 
 def _line(row: Curve, shown: Shown, unit: float) -> Iterator[Part]:
-    """The curve as far as it fits, with a mark there, and beyond."""
+    """Yield the curve as far as it fits, with a mark there, and beyond."""
     points, limit = list(zip(row.sizes, row.values, strict=True)), row.largest_fit
     inside = [point for point in points if limit is None or point[0] <= limit]
     outside = points[len(inside) :]

@@ -75,7 +75,7 @@ def _free_name(name: str, besides: str = "") -> str:
 
 
 def profile_in_slot(resources: Resources, slot: Slot) -> Held:
-    """The profile shown in `slot`: of the chosen source, or the last good one while that source has none."""
+    """Return the profile shown in `slot`: of the chosen source, or the last good one while that source has none."""
     current = slot.shown
     if current is not None and current.is_custom and current.key not in session.custom.profiles:
         current = None
@@ -115,13 +115,13 @@ class GivenNetwork(NamedTuple):
 
 
 def given_network() -> GivenNetwork:
-    """What the visitor gave of network files."""
+    """Return what the visitor gave of network files."""
     found: GivenNetwork = st.session_state.get("network:given", GivenNetwork())
     return found
 
 
 def _network(shown: Held | None) -> Held | None:
-    """The network that was chosen by name or file; None while there is no file."""
+    """Return the network that was chosen by name or file; None while there is no file."""
     file = session.file
     batch_size, optimizer, frozen = file.net_batch, file.net_optimizer, file.net_frozen
     if file.net_from == "name":
@@ -142,7 +142,7 @@ def _network(shown: Held | None) -> Held | None:
 
 
 def profile_to_predict(resources: Resources) -> Held:
-    """The shown profile with the anchor and the latency that its numbers are for.
+    """Return the shown profile with the anchor and the latency that its numbers are for.
 
     A sample keeps its own where the visitor chooses another anchor, or where to upload from: that is for their file.
     """
@@ -191,7 +191,7 @@ def missing_link_words() -> str:
 
 
 def custom_profile_in(slot: Slot) -> Held | None:
-    """The visitor's own profile in `slot`: the chosen one, or the newest."""
+    """Return the visitor's own profile in `slot`: the chosen one, or the newest."""
     every = session.custom.profiles
     return every.get(slot.chosen or "", [*every.values()][-1]) if every else None
 
@@ -204,7 +204,7 @@ def remember_recorded(slot: Slot) -> None:
 
 
 def set_recorded(key: str, anchor: str | None, latency_ms: float | None) -> None:
-    """The visitor says, away from Predict, where one of their own profiles was recorded and how long its step took."""
+    """Keep where, as the visitor says away from Predict, one of their profiles was recorded, and its latency."""
     change_profile(key, {"anchor": anchor, "latency_ms": latency_ms})
     if (shown := session.profile.shown) is not None and shown.key == key:
         if anchor is not None:
@@ -213,7 +213,7 @@ def set_recorded(key: str, anchor: str | None, latency_ms: float | None) -> None
 
 
 def forget_other_anchors(resources: Resources) -> None:
-    """What is no anchor any more, such as a GPU of the visitor's own that was removed, is no profile's either."""
+    """Forget what is no anchor any more, such as a removed GPU of the visitor's own: it is no profile's either."""
     for custom in session.custom.profiles.values():
         if custom.anchor not in (None, *resources.anchors):
             change_profile(custom.key, {"anchor": None})
@@ -222,7 +222,7 @@ def forget_other_anchors(resources: Resources) -> None:
 
 
 def profile_defaults(resources: Resources, slot: Slot) -> dict[str, object]:
-    """What the shown profile says about the settings that follow it."""
+    """Return what the shown profile says about the settings that follow it."""
     if (held := slot.shown) is None:
         return {}
     stated_ms = held.read.meta.step_latency_ms if held.is_custom else held.latency_ms
@@ -278,21 +278,21 @@ def take_shared_profile(resources: Resources) -> str | None:
 
 
 def shared_profile() -> dict[str, str]:
-    """What the address has to hold: nothing, or the shown profile where the visitor wants that."""
+    """Return what the address has to hold: nothing, or the shown profile where the visitor wants that."""
     custom = custom_profile_in(session.profile) if session.custom.share_profile else None
     text = custom and custom.link_text
     return {PARAMETER: text} if text and session.profile.source != "sample" else {}
 
 
 def visitors_resources() -> Resources:
-    """What every visitor shares, with this visitor's instances and GPUs over it."""
+    """Return what every visitor shares, with this visitor's instances and GPUs over it."""
     resources = without_custom_gpus()
     known = resources.with_custom_gpus(session.custom.gpus)
     return replace(resources, models=known.models, catalog=known.catalog, gpus=known.gpus)
 
 
 def without_custom_gpus() -> Resources:
-    """What every visitor shares, with this visitor's instances over it."""
+    """Return what every visitor shares, with this visitor's instances over it."""
     resources, rows = load_resources(), session.custom.instances
     return replace(resources, catalog=resources.catalog.with_custom(rows)) if rows else resources
 

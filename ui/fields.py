@@ -79,7 +79,7 @@ def toggle(label: str, field: Field[bool], tip: str) -> None:
 
 
 def some_of(label: str, field: Field[list[str]], options: Collection[str], **look: Unpack[FieldLook]) -> None:
-    """Some of many."""
+    """Ask for some of many."""
     more: dict[str, Any] = {**look}
     st.multiselect(label, options, key=field.key, persist_state="session", **more)
 
@@ -94,7 +94,7 @@ def number_field(
     at: DeltaGenerator | None = None,
     on_change: Callable[[], None] | None = None,
 ) -> None:
-    """A number above 0; whole bounds take whole numbers only.
+    """Ask for a number above 0; whole bounds take whole numbers only.
 
     `field`: with its bounds, or a key. `empty`: shown in the empty field; None: it may not be empty.
     """
@@ -156,7 +156,7 @@ def aside_note(
 
 
 def more_options(page: str, draw: Callable[[], None]) -> None:
-    """What few visitors change: `draw` is called, and its fields are sent, while it is open."""
+    """Show what few visitors change: `draw` is called, and its fields are sent, while it is open."""
     expander = st.expander("More options", key=f"more:{page}", on_change="rerun")
     if expander.open:
         with expander:
@@ -200,7 +200,7 @@ def workload_input() -> None:
 
 
 def costs_input() -> None:
-    """Data loading, runs, and costs beside the steps; those of spot machines where these are chosen."""
+    """Ask for data loading, runs, and costs beside the steps; those of spot machines where these are chosen."""
     tip = (
         "6–9%: the extra time that measured epochs took. By vCPUs: the GPU waits if the machine's vCPUs prepare fewer "
         "images than it trains."
@@ -234,7 +234,7 @@ def validation_input() -> None:
 
 
 def network_name_input(field: Field[str]) -> None:
-    """A network, however its name is written. One that is not known stays as typed, without numbers."""
+    """Ask for a network, however its name is written. One that is not known stays as typed, without numbers."""
 
     def take() -> None:
         with suppress(InputError):
@@ -252,7 +252,7 @@ def network_name_input(field: Field[str]) -> None:
 
 
 def parameters_input(meta: ProfileMeta | None) -> None:
-    """The network's name or its parameters; empty: as the meta of the profile tells. What is neither, the page says."""
+    """Ask for the network's name or its parameters; empty: as the profile tells. What is neither, the page says."""
     recorded = None if meta is None else recorded_parameters(meta)
 
     def answer_nodes() -> None:
@@ -277,7 +277,7 @@ def parameters_input(meta: ProfileMeta | None) -> None:
 
 
 def chosen_parameters(meta: ProfileMeta | None) -> NetworkParameters | None:
-    """What was typed, else what the profile tells; InputError: what was typed is neither a network nor a number."""
+    """Return what was typed, else what the profile tells; InputError: it is neither a network nor a number."""
     if typed := _typed():
         return parameters_of(typed, None if meta is None else meta.pixels)
     return None if meta is None else recorded_parameters(meta)
@@ -292,7 +292,7 @@ def whole_nodes_input(meta: ProfileMeta) -> None:
 
 
 def typed_network() -> tuple[str | None, float | None]:
-    """The network's name, or its number of parameters, as typed; InputError: it begins as a number and is none."""
+    """Return the network's name or its number of parameters as typed; InputError: it begins as a number only."""
     typed = _typed()
     return (None, typed_count(typed)) if typed[:1].isdigit() else (typed or None, None)
 
@@ -310,7 +310,7 @@ def size_sliders(resources: Resources) -> None:
 
 
 def recorded_sizes(resources: Resources) -> dict[str, int | None]:
-    """The batch and pixel size that the profile was recorded at, None while not known."""
+    """Return the batch and pixel size that the profile was recorded at, None while not known."""
     held = profile_in_slot(resources, session.profile)
     meta, network = held.profile.meta, session.network
     if isinstance(held.read, NetworkProfile):
@@ -320,7 +320,7 @@ def recorded_sizes(resources: Resources) -> dict[str, int | None]:
 
 
 def _size_slider(axis: str, recorded: int | None) -> None:
-    """Fixed while the profile's own size is not known."""
+    """Draw one slider, fixed while the profile's own size is not known."""
     if recorded is None:
         tip = f"Needs the {'batch' if axis == 'batch' else 'image'} size that the profile was recorded at."
         if session.profile.source == "name":

@@ -117,7 +117,7 @@ def _draw_main(main: Draw, resources: Resources) -> None:
 
 
 def _beside() -> tuple[object, ...]:
-    """What is shown outside of a page's main part: the visitor's own, and the profile with its fields."""
+    """Return what is shown outside of a page's main part: the visitor's own, and the profile with its fields."""
     custom, fields = session.custom, ((slot.source, slot.latency, slot.steps) for slot in session.slots)
     catalog = custom.profiles, custom.gpus, custom.instances
     return (*catalog, session.network.anchor, session.predict.chart, *fields)
@@ -173,7 +173,7 @@ def _key_of(parameter: str) -> tuple[str, str]:
 
 
 def _given(resources: Resources) -> dict[str, object]:
-    """What the URL says and makes sense."""
+    """Return what the URL says and makes sense."""
     values: dict[str, object] = {}
     by_instance: dict[str, dict[str, object]] = {}
     for parameter, text in st.query_params.items():

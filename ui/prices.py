@@ -43,7 +43,7 @@ _MAX_GPUS = 64
 
 @st.dialog("Prices", width="large", on_dismiss="rerun")
 def prices_dialog() -> None:
-    """The three tables; closing it draws the page with what was changed."""
+    """Show the three tables; closing it draws the page with what was changed."""
     with one_line_errors():
         # With what was added since the dialog opened.
         resources = visitors_resources()
@@ -56,7 +56,7 @@ def prices_dialog() -> None:
 
 
 def _prices(resources: Resources) -> None:
-    """A custom GPU has its price in its own table."""
+    """Show the prices; a custom GPU has its own in its own table."""
     names = tuple(name for name in resources.catalog if name not in _custom_gpu_instances())
 
     def label(option: object) -> str:
@@ -179,7 +179,7 @@ def _gpu_cells(custom: CustomGpu) -> dict[str, str]:
 
 
 def _made_gpu(cells: dict[str, str]) -> CustomGpu:
-    """A GPU of the table's cells, checked against the catalog and the models; ProfetError names what is wrong."""
+    """Make a GPU of the table's cells, checked against the catalog and the models; ProfetError names what is wrong."""
     step_ms, name = cells.pop(_STEP), cells["gpu"]
     if cells[_TF32] == "0":
         cells[_TF32] = HAS_NONE

@@ -62,7 +62,7 @@ _PASTE_EXAMPLE = '{"Device_Conv2D": 51425.8, "Device_MatMul": 1203.4, "Host_IDLE
 
 
 def network_input(resources: Resources) -> None:
-    """The network, where it was measured, and how long its step took there."""
+    """Ask for the network, where it was measured, and how long its step took there."""
     read_given_log(partial(_take_log, resources))
     select(
         ANCHOR_LABEL,
@@ -96,7 +96,7 @@ def _take_log(resources: Resources, log: TrainingLog) -> None:
 
 
 def _use_example() -> None:
-    """What somebody measured of the sample network."""
+    """Fill in what somebody measured of the sample network."""
     file = session.file
     file.net_from, file.net, file.net_batch, file.net_pixels = "name", "resnet50", 64, None
     session.network.anchor = session.custom.chosen_anchor = "GeForce RTX 4090"
@@ -121,7 +121,7 @@ def _aside(slot: Slot) -> str:
 
 
 def second_input(resources: Resources) -> None:
-    """A profile of another size of the same network: sizes between are more accurate with it."""
+    """Ask for a profile of another size of the same network: sizes between are more accurate with it."""
     tip = "Of the same network on the same GPU at another batch or image size: sizes between are more accurate."
     toggle("Second profile", NetworkFields.second, tip)
     if session.network.second:
@@ -135,7 +135,7 @@ _SIZE_LABELS = {"batch_size": "Batch size", "pixels": "Image size (pixels)"}
 
 
 def _size_inputs(held: Held, prefix: str) -> None:
-    """The sizes that an uploaded profile was recorded at, where its file has none."""
+    """Ask for the sizes that an uploaded profile was recorded at, where its file has none."""
     for name, label in _SIZE_LABELS.items():
         if held.is_custom and getattr(held.read.meta, name) is None:
             key, change = _answer(held, prefix, name, getattr(held, name))
@@ -159,7 +159,7 @@ def _name_input(held: Held, prefix: str) -> None:
 
 
 def _answer(held: Held, prefix: str, name: str, value: object) -> tuple[str, Callable[[], None]]:
-    """The key of a field of an uploaded profile, which shows the `value` it has now, and what takes a change.
+    """Return the key of an uploaded profile's field, which shows the `value` it has now, and what takes a change.
 
     Another value is another field: a browser keeps what a field in a closed popover showed, and would send that.
     """
@@ -295,7 +295,7 @@ _FILE_TIP = (
 
 
 def _named_input() -> None:
-    """A network by name or file, at its batch and image size."""
+    """Ask for a network by name or file, at its batch and image size."""
     choice("Network from", NetworkFile.net_from, label_visibility="collapsed")
     pixels, empty = session.file.net_pixels, "its own"
     if session.file.net_from == "name":
@@ -392,14 +392,14 @@ def _profile_choice(slot: Slot) -> None:
 
 
 def rename_input(custom: Held, prefix: str) -> None:
-    """What the visitor calls it."""
+    """Ask what the visitor calls it."""
     # What it is called now: the list may have shortened or numbered what was typed.
     key, rename = _answer(custom, prefix, "name", custom.name)
     st.text_input("Name", key=key, max_chars=MAX_NAME_LETTERS, on_change=rename)
 
 
 def remove_all_button(prefix: str, kind: Literal["secondary", "tertiary"] = "secondary") -> None:
-    """Empties the list, where there is more than one."""
+    """Offer to empty the list, where there is more than one."""
     if len(keys := tuple(session.custom.profiles)) > 1:
         icon, key = ":material/delete_sweep:", f"{prefix}:remove-all"
         st.button(f"Remove all {len(keys)}", key=key, icon=icon, on_click=remove_profiles, args=keys, type=kind)
@@ -451,7 +451,7 @@ def _network_notices(network: Predicted) -> None:
 
 
 def show_notices(network: Predicted, *, besides: Collection[Code] = ()) -> None:
-    """What could not be used, what the profile warns of, and what another GPU doesn't change.
+    """Show what could not be used, what the profile warns of, and what another GPU doesn't change.
 
     `besides`: codes of what the page shows elsewhere.
     """

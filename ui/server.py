@@ -40,7 +40,7 @@ _TEXTS = {
 
 
 def content_policy() -> str:
-    """The Content-Security-Policy of the page, with the hashes of the scripts that stand in it."""
+    """Return the Content-Security-Policy of the page, with the hashes of the scripts that stand in it."""
     page = (STATIC / "index.html").read_text(encoding="utf-8")
     scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     digests = (hashlib.sha256(script.encode()).digest() for script in scripts)
@@ -162,7 +162,7 @@ _RECORDER = "/recorder"
 
 
 def recorder_route() -> Route:
-    """The wheel, by its own name only."""
+    """Return the wheel, by its own name only."""
     return Route(f"{_RECORDER}/{{name}}", _send)
 
 

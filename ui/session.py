@@ -133,7 +133,7 @@ class Part:
         self.prefix = prefix
 
     def key(self, name: str) -> str:
-        """A field's key: of its widget, in the session and in links."""
+        """Return a field's key: of its widget, in the session and in links."""
         return f"{self.prefix}_{name}" if self.prefix else name
 
     @property
@@ -143,17 +143,17 @@ class Part:
 
 
 def asked(default: T, bounds: tuple[float, float] | None = None) -> Field[T]:
-    """A flag, a number or a number for each instance that the part's question has, with its help and its range."""
+    """Declare a flag, a number or a number for each instance, with help and range from the part's question."""
     return Field(default, bounds=bounds, is_asked=True)
 
 
 def number(default: T, smallest: float = SMALLEST_NUMBER, largest: float = LARGEST_NUMBER) -> Field[T]:
-    """A whole number where the bounds are whole, else any number; it may be empty where the `default` is."""
+    """Declare a whole number where the bounds are whole, else any; it may be empty where the `default` is."""
     return Field(default, bounds=(smallest, largest))
 
 
 def unlinked(default: T) -> Field[T]:
-    """A field that is in no link."""
+    """Declare a field that is in no link."""
     return Field(default, in_links=False)
 
 
@@ -169,7 +169,7 @@ def _one_known(options: Options) -> Field[str | None]:
 
 
 def _some(options: Options, default: Callable[[Resources, str], list[str]] | None = None) -> Field[list[str]]:
-    """Some of what the resources have, joined by commas in links; none until others are chosen, or the `default`."""
+    """Declare some of what the resources have, joined by commas in links; none until others are chosen."""
 
     def read(text: str, resources: Resources) -> list[str]:
         known = options(resources)
@@ -185,14 +185,14 @@ def _checked(text: str, options: Collection[str]) -> str:
 
 
 def _network(text: str, _: Resources) -> str:
-    """A network's name or its number of parameters, as it is typed; which there are, the page says."""
+    """Read a network's name or its number of parameters, as it is typed; which there are, the page says."""
     if len(text) > MAX_NETWORK_LETTERS or not text.isprintable():
         raise ValueError(text[:MAX_NETWORK_LETTERS])
     return text
 
 
 def _network_name(text: str, resources: Resources) -> str:
-    """A network as it is called here; one that isn't known, or that has another size by this name, as it is typed."""
+    """Read a network as it is called here; one that isn't known, or has another size by this name, as typed."""
     try:
         return sized_name(text)
     except InputError:
@@ -200,13 +200,13 @@ def _network_name(text: str, resources: Resources) -> str:
 
 
 def _latency(text: str, _: Resources) -> str:
-    """A measured time as it is typed, if it is one."""
+    """Read a measured time as it is typed, if it is one."""
     step_ms(text, 1, 1)
     return text
 
 
 def _sample(resources: Resources, key: str) -> str:
-    """The first; of the second profile the first at the largest batch size."""
+    """Return the first; of the second profile the first at the largest batch size."""
     largest = AXIS_RANGE["batch"][1]
     sizes = {name: one.profile.meta.batch_size for name, one in resources.samples.items()}
     second = (name for name, size in sizes.items() if size == largest and key != "sample")
@@ -228,7 +228,7 @@ def method_options(resources: Resources) -> tuple[str, ...]:
 
 
 def latency_text(latency_ms: float | None) -> str | None:
-    """A latency as its field shows it."""
+    """Return a latency as its field shows it."""
     return None if latency_ms is None else f"{as_typed(latency_ms)} ms"
 
 

@@ -27,7 +27,7 @@ def main(resources: Resources) -> None:
 
 
 def _custom_models(resources: Resources) -> None:
-    """What the server's own models were trained on; nothing if the shipped ones are loaded."""
+    """Say what the server's own models were trained on; nothing if the shipped ones are loaded."""
     custom = custom_models(resources.models)
     if custom is None:
         return

@@ -57,7 +57,7 @@ class Candidate(Struct, frozen=True):
 
 
 def listed(resources: Resources) -> list[Candidate]:
-    """What Predict shows, the visitor's own in the order they came, samples as picked, and one that a link chooses."""
+    """List what Predict shows, the visitor's own in the order they came, samples as picked, and one of a link."""
     state, shown = session.compare, profile_in_slot(resources, session.profile)
     predicts = [] if shown.is_custom else [shown.key]
     inspected = [] if state.inspect in (None, ON_PREDICT) else [state.inspect]
@@ -97,7 +97,7 @@ _PREFIX, _WIDGET = "compare", "inspected"
 
 
 def chosen_of(compared: Sequence[Candidate]) -> Candidate:
-    """The profile that is edited and looked into: the chosen one, else Predict's, the visitor's newest, the first."""
+    """Return the profile that is edited and looked into: the chosen one, Predict's, the visitor's newest, the first."""
     by_key = {one.held.key: one for one in compared}
     custom = [one for one in compared if one.held.is_custom]
     usual = (*(one for one in compared if one.on_predict), *custom[-1:], compared[0])[0]
@@ -107,7 +107,7 @@ def chosen_of(compared: Sequence[Candidate]) -> Candidate:
 def edit_profiles(
     resources: Resources, compared: Sequence[Candidate], chosen: Candidate, toolbar: DeltaGenerator
 ) -> None:
-    """The list, the chosen one's fields, and where more come from; folded until something is to be done."""
+    """Show the list, the chosen one's fields, and where more come from; folded until something is to be done."""
     state, notes = session.compare, notes_on(_PREFIX)
     inside = state.view == "inside"
     waiting = any(one.prediction is None for one in compared) or bool(notes.errors or notes.infos)
@@ -255,7 +255,7 @@ _LABELS = {
 
 
 def show_comparison(resources: Resources, compared: Sequence[Candidate], toolbar: DeltaGenerator) -> None:
-    """What can't be predicted and why, warnings, a chart, a table and downloads."""
+    """Show what can't be predicted and why, warnings, a chart, a table and downloads."""
     with toolbar:
         choice("Value", CompareView.compare_by)
         preset_choice()
@@ -384,7 +384,7 @@ def _cut(name: str, most: int) -> str:
 
 
 def show_inside(resources: Resources, candidate: Candidate) -> None:
-    """What limits the step, the time of each operation, what the file says, and how the models see each operation."""
+    """Show what limits the step, each operation's time, what the file says, and how the models see each one."""
     if isinstance(network := candidate.held.read, NetworkProfile) and network.counts is not None:
         counts = network.counts
         facts = {
@@ -439,7 +439,7 @@ def show_inside(resources: Resources, candidate: Candidate) -> None:
 
 
 def _time_bars(rows: Sequence[Placement]) -> list[Bar]:
-    """The longest operations that are not idle time, and the rest as one bar; the longest on top."""
+    """Return the longest operations that are not idle time, and the rest as one bar; the longest on top."""
     busy = [row for row in rows if not row.idle and row.time_us > 0]
     groups = [(row.operation, BLUE if row.on_device else ORANGE, [row]) for row in busy[:_MAX_OPERATIONS]]
     if rest := busy[_MAX_OPERATIONS:]:

@@ -194,7 +194,7 @@ def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnsw
 
 
 def _details_choice(rows: Sequence[Plan]) -> None:
-    """What a click on a bar does, for who has no mouse."""
+    """Offer what a click on a bar does to who has no mouse."""
     names = {row.label: f"{offer_name(row.offer)} ({row.code})" for row in rows}
     look: Any = {"index": None, "placeholder": "Details of …", "label_visibility": "collapsed", "width": 250}
     # It opens one after another: the choice is not kept.
@@ -217,7 +217,7 @@ def _strip(resources: Resources, network: Predicted) -> None:
 
 
 def _toolbar(resources: Resources) -> None:
-    """What is shown, and how."""
+    """Ask what is shown, and how."""
     known = recorded_sizes(resources)["batch"] is not None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="toolbar"):
         choice(

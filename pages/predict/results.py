@@ -155,7 +155,7 @@ class _Point(NamedTuple):
 
 
 def _limit(axis: str, name: str, limit: float | None, values: Sequence[float]) -> list[Part]:
-    """A line across one axis with its name, where it leaves the plans their room."""
+    """Return a line across one axis with its name, where it leaves the plans their room."""
     if limit is None or not min(values) / _IN_SIGHT < limit < max(values) * _IN_SIGHT:
         return []
     label = {"text": name, "textposition": "end", "textangle": 0, "font": {"color": text_color()}}
@@ -297,7 +297,7 @@ def show_bars(rows: Sequence[Plan], profiled: Mapping[str, Plan], per: Period, l
 
 
 def _pair(plan: Plan, name: str, shown: Totals, usual: Totals | None, unit: TimeUnit) -> tuple[Bar, ...]:
-    """The bars of time and cost that a period has of a plan; `usual`: at the profiled size."""
+    """Return the bars of time and cost that a period has of a plan; `usual`: at the profiled size."""
     offer, ends, basis = plan.offer, shown.interval, plan.basis.word
     is_dimmed = plan.table.excess.item(plan.number) > 1
     is_doubtful, waiting = plan.fit_chance < plan.table.limits.certainty, plan.waiting
@@ -374,7 +374,7 @@ Answered = tuple[Predicted, AdviseAnswer, Sequence[Plan]]
 
 
 def opened_row(rows: Sequence[Plan], label: str) -> Plan | None:
-    """The row of a label; a price of the visitor's own changes an on-demand row's label, which is its instance."""
+    """Return the row of a label; a price of the visitor's own changes an on-demand row's, which is its instance."""
     by_label = {row.offer.name: row for row in reversed(rows)} | {row.label: row for row in rows}
     return by_label.get(label)
 
@@ -417,7 +417,7 @@ def show_details(
 
 
 def _rent(launch: Launch) -> None:
-    """The provider's page, what is known of the offer, and a task to copy."""
+    """Show the provider's page, what is known of the offer, and a task to copy."""
     link = f"[The provider's page]({launch.page}) · " if launch.page else ""
     st.markdown(f"{link}{plain(sentence(launch.availability))}. {launch.checklist}".strip())
     tasks = {"SkyPilot": launch.skypilot, "dstack": launch.dstack}
@@ -428,7 +428,7 @@ def _rent(launch: Launch) -> None:
 
 
 def _corrections(resources: Resources, network: Predicted, row: Plan) -> None:
-    """A price of the visitor's own, and a latency they measured there."""
+    """Ask for a price of the visitor's own, and a latency they measured there."""
     price, measured = st.columns(2, gap="medium")
     name, listed = row.offer.name, format_usd(resources.catalog[row.offer.name].usd_per_hour)
     tip = "Replaces the list price. Empty: the list price."
@@ -447,7 +447,7 @@ def _corrections(resources: Resources, network: Predicted, row: Plan) -> None:
 
 
 def _number_there(label: str, field: Field[Mapping[str, float]], instance: str, empty: str, tip: str) -> None:
-    """The visitor's number for one instance."""
+    """Ask for the visitor's number for one instance."""
     key = f"{field.key}_{instance}"
     st.session_state[key] = st.session_state[field.key].get(instance)
 
@@ -481,7 +481,7 @@ def _facts(network: Predicted, plans: Sequence[Plan], plan: Plan) -> dict[str, s
 
 
 def _computed(resources: Resources, network: Predicted, plan: Plan) -> list[str]:
-    """What the step and the memory verdict are computed from."""
+    """Return what the step and the memory verdict are computed from."""
     prediction = network.training.prediction
     lines = [sentence(part) for part in plan.row.note.split("; ") if part]
     if network.held.is_network:
@@ -530,7 +530,7 @@ def _measured_line(network: Predicted, instance: str) -> str:
 
 
 def _against(plans: Sequence[Plan], plan: Plan) -> None:
-    """The plan beside another one: the cheapest, until another is chosen."""
+    """Show the plan beside another one: the cheapest, until another is chosen."""
     others = sorted((one for one in plans if one != plan), key=lambda one: one.total_usd)
     if not others:
         return

@@ -153,7 +153,7 @@ def main(resources: Resources) -> None:
 
 
 def _question(resources: Resources) -> tuple[ScaleoutQuestion, TrainingQuestion | None] | None:
-    """The settings as a question, with one GPU's; None while something is missing, which the page asks for."""
+    """Return the settings as a question, with one GPU's; None while something is missing, which the page asks for."""
     state = session.scale_out
     network, parameters = typed_network()
     values = {
@@ -261,7 +261,7 @@ def _curve(rows: Sequence[CurveRow], strategy: Strategy, shows: str, *, chosen: 
 
 
 def _value(epoch: ScaledEpoch, shows: str) -> tuple[float, tuple[float, float] | None]:
-    """Times as fast as one GPU, milliseconds, seconds or US dollars of an epoch, with both ends of its interval.
+    """Return times as fast as one GPU, milliseconds, seconds or US dollars of an epoch, with both ends.
 
     One GPU's speed-up is 1, and its measured step is exact.
     """

@@ -85,7 +85,7 @@ def _latency_input(end: str, axis: str, size: int, predicted_ms: float | None, a
 def _predicted_ms(
     resources: Resources, instance: str, axis: str
 ) -> tuple[tuple[float | None, ...], dict[str, Any], str]:
-    """What Predict's profile gives at both ends, to six digits, and at its own size; and what the latencies are."""
+    """Predict latencies at both ends, to six digits, and at the profile's own size; and say what they are."""
     typed = [getattr(session.scaler, f"scaler_{end}_{axis}") is not None for end in ("min", "max")]
     found: tuple[float | None, ...] = (None, None)
     profiled: dict[str, Any] = {}
