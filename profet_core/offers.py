@@ -121,7 +121,7 @@ class OfferTable(RowSequence["OfferStep"], frozen=True, eq=False, kw_only=True, 
         log_sd: Sequence[float] | FloatArray,
         basis: Sequence[Basis],
     ) -> Self:
-        """A table of latencies of which nothing else is known."""
+        """Return a table of latencies of which nothing else is known."""
         rows = len(offers)
         return cls(
             offers=tuple(offers),
@@ -139,11 +139,11 @@ class OfferTable(RowSequence["OfferStep"], frozen=True, eq=False, kw_only=True, 
 
     @classmethod
     def given(cls, offers: Sequence[Instance], latency_ms: Sequence[float]) -> Self:
-        """A table of latencies that the user measured."""
+        """Return a table of latencies that the user measured."""
         return cls.of(offers, latency_ms, np.zeros(len(offers)), [Basis.GIVEN] * len(offers))
 
     def take(self, rows: Sequence[int], offers: Sequence[Instance] | None = None) -> Self:
-        """These rows in this order, -1 for one of which nothing is known; of other `offers` if they are given."""
+        """Return these rows in this order, -1 for one of which nothing is known; of other `offers` if given."""
         at = np.array(rows, int)
         missing = at < 0
         return replace(
@@ -202,7 +202,7 @@ class OfferTable(RowSequence["OfferStep"], frozen=True, eq=False, kw_only=True, 
         }
 
     def to_frame(self) -> Any:
-        """The table as a `pandas.DataFrame`: offer, latency, interval, cost."""
+        """Return the table as a `pandas.DataFrame`: offer, latency, interval, cost."""
         return frame_of(self.columns())
 
     def __len__(self) -> int:
@@ -297,7 +297,7 @@ class OfferStep(Struct, frozen=True):
 
 
 def joined(rows: Sequence[OfferStep], offers: Sequence[Instance]) -> OfferTable:
-    """A table of rows of other tables, each on one of `offers`, without what relates them to other instances."""
+    """Return a table of rows of other tables, each on one of `offers`, without what relates them to other instances."""
     latencies_ms = [row.table.latency_ms.item(row.number) for row in rows]
     log_sds = [row.table.log_sd.item(row.number) for row in rows]
     return replace(

@@ -188,7 +188,7 @@ class BestBatch(Struct, frozen=True):
 
 
 def best_batch(context: Context, answer: AdviseAnswer) -> BestBatch | None:
-    """The cheapest of all batch sizes that surely fit, on offers that can be rented; None if it saves nothing."""
+    """Find the cheapest of all batch sizes that surely fit, on offers to rent; None if it saves nothing."""
     training, advice, fits = answer.training, answer.advice, answer.fits
     if training.profile.meta.batch_size is None:
         return None
@@ -241,7 +241,7 @@ class SpotPlan(Struct, frozen=True):
 
 
 def spot_plan(context: Context, advice: Advice) -> SpotPlan | None:
-    """The recommended plan's interruptions, as `AdviseAnswer.spot` has them."""
+    """Return the recommended plan's interruptions, as `AdviseAnswer.spot` has them."""
     if advice.workload.extras.interruptions is None or advice.answer.lost is None:
         return None
     plan = advice.answer
@@ -264,7 +264,7 @@ def node_rows(
     offers: Sequence[Instance],
     size: tuple[int, int | None],
 ) -> OfferTable:
-    """Steps of one GPU at `size` (batch size, pixels), scaled to whole nodes if the question asks for them."""
+    """Return steps of one GPU at `size` (batch size, pixels), scaled to whole nodes if the question asks for them."""
     if not question.whole_nodes and question.network in (None, NO_NETWORK) and question.parameters is None:
         return steps
     batch_size, pixels = size

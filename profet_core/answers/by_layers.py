@@ -49,7 +49,7 @@ class NetworkProfile(Profile):
     frozen_backbone: bool = False
 
     def counts_at(self, pixels: int | None) -> Counts:
-        """Counts at an image size; None: its own. InputError if that size is not known."""
+        """Return the counts at an image size; None: its own. InputError if that size is not known."""
         if self.counts is None:
             raise NoPredictionError(self.refusal)
         if pixels in (None, self.counts.pixels):
@@ -68,7 +68,7 @@ def named_profile(
     optimizer: str = "sgd",
     frozen_backbone: bool = False,
 ) -> NetworkProfile:
-    """A network by its name; InputError if it is unknown, or can't have that size. Sizes default to its own."""
+    """Return a network by its name; InputError if it is unknown, or can't have that size. Sizes default to its own."""
     known_as, counts = network_name(name), counts_of(name, pixels, classes)
     return dataclasses.replace(
         _profile(known_as, counts, batch_size),
@@ -80,7 +80,7 @@ def named_profile(
 
 
 def network_called(name: object, values: Mapping[str, Any]) -> NetworkProfile | None:
-    """The network that the field `profile` names, at the sizes of the other fields; None if it names none."""
+    """Return the network that the field `profile` names, at the sizes of the other fields; None if it names none."""
     try:
         known_as = network_name(str(name))
     except InputError:
@@ -93,13 +93,13 @@ def network_called(name: object, values: Mapping[str, Any]) -> NetworkProfile | 
 def file_profile(
     network: Network, batch_size: int, *, optimizer: str = "sgd", frozen_backbone: bool = False
 ) -> NetworkProfile:
-    """A network that was read from a file."""
+    """Return a network that was read from a file."""
     profile = _profile(network.name, network.counts, batch_size)
     return dataclasses.replace(profile, caveats=network.caveats, optimizer=optimizer, frozen_backbone=frozen_backbone)
 
 
 def unknown_profile(name: str, reason: str) -> NetworkProfile:
-    """A name that no network has, and why: every question about it is refused with this line."""
+    """Return a name that no network has, and why: every question about it is refused with this line."""
     return NetworkProfile({}, ProfileMeta(network=name), refusal=reason, source_format="network")
 
 

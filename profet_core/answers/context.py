@@ -60,7 +60,7 @@ class Context(Struct, frozen=True):
 
 
 def scaleout_model(context: Context) -> ScaleoutModel:
-    """The model of several GPUs; raises ArtifactError if the models have none."""
+    """Return the model of several GPUs; raises ArtifactError if the models have none."""
     if context.models.scaleout is None:
         raise ArtifactError("These models don't support several GPUs: restore them (git checkout models).")
     return context.models.scaleout
@@ -225,7 +225,7 @@ def market_offers(
     price: Mapping[str, float] | None = None,
     spot_discount: float | None = None,
 ) -> tuple[tuple[Instance, ...], Collection[str]]:
-    """Selected offers of a market, at custom prices where given, and the names of their instances.
+    """Return the selected offers of a market, at custom prices where given, and the names of their instances.
 
     Raises NoOffersError if no offer matches; the message says what to widen.
     """
@@ -270,7 +270,7 @@ def filtered_rows(
 
 
 def question_anchor(context: Context, question: ProfileQuestion) -> str:
-    """The anchor's name, as `predict` takes it and checks it.
+    """Return the anchor's name, as `predict` takes it and checks it.
 
     Raises InputError if it is not given and the profile's GPU doesn't identify one; NoPredictionError if the profile's
     GPU is unknown.

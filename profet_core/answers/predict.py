@@ -101,7 +101,7 @@ def predicted_profile(
 
 
 def _sized(profile: Profile, batch_size: int | None, pixels: int | None, which: str) -> Profile:
-    """The profile with its size, as given or recorded; `which`, profiled or second, is the fields' prefix."""
+    """Return the profile with its size, as given or recorded; `which`, profiled or second, is the fields' prefix."""
     if batch_size is None and pixels is None:
         return profile
     sizes: dict[str, Any] = {}
@@ -208,7 +208,7 @@ def steps_along(
     other: int | None,
     instances: Collection[str],
 ) -> list[OfferTable]:
-    """Steps of instances at each size of an axis; those of a network without a profile are estimated at each."""
+    """Return the steps of instances at each size of an axis; those of a network alone are estimated at each."""
     first = training.prediction
     if not isinstance(first, NetworkPrediction):
         return curves_at(context.models, training.known, axis, sizes, other, instances=instances)

@@ -75,7 +75,7 @@ class OneGpu(Struct, frozen=True):
 
 
 def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
-    """A step predicted from a profile and scaled to other batch sizes.
+    """Return a step predicted from a profile and scaled to other batch sizes.
 
     For a GPU anchor, another batch size is taken from offers with that GPU.
     """
@@ -123,7 +123,7 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
 
 
 def measured_one_gpu(context: Context, gpus: Sequence[str], latency_ms: float, batch_size: int | None) -> OneGpu:
-    """A step measured on one named GPU: known on instances with that GPU, at that batch size."""
+    """Return a step measured on one named GPU: known on instances with that GPU, at that batch size."""
     if len(gpus) != 1:
         raise InputError("Give the GPU that the step was measured on: {gpu} V100.", "gpu")
     if batch_size is None:

@@ -103,7 +103,7 @@ def at_largest_batch(context: Context, advice: AdviseAnswer, rows: Iterable[Plan
 def _tables(
     context: Context, advice: AdviseAnswer, axis: str, rows: Sequence[Plan], sizes: Sequence[int]
 ) -> list[CostTable]:
-    """The training on the offers of these rows at each size; a latency that is not known is the reason for no plan."""
+    """Cost the training on these rows' offers at each size; a latency that is not known is the reason for no plan."""
     training, names = advice.training, {row.instance for row in rows}
     other = training.pixels if axis == "batch" else training.batch_size
     tables, offers = [], [row.offer for row in rows]

@@ -25,7 +25,7 @@ def same_operations(profiles: Sequence[Profile]) -> Iterator[tuple[tuple[str, ..
 
 
 def column_sums(column_of: Mapping[str, int | None], columns: int) -> np.ndarray:
-    """Indicator of operation in column: 0 or 1, shape (operations, columns).
+    """Return the indicator of operation in column: 0 or 1, shape (operations, columns).
 
     >>> column_sums({"Device_Conv2D": 1, "Device_Mystery": None}, columns=2)
     array([[0., 1.],
@@ -280,7 +280,7 @@ class FeatureSpec(Struct, frozen=True, dict=True):
         return {name: self.columns[name] if name in self.columns else near[name] for name in operations}
 
     def sums(self, column_of: Mapping[str, int | None]) -> np.ndarray:
-        """Indicator of operation in feature: 0 or 1, shape (operations, features)."""
+        """Return the indicator of operation in feature: 0 or 1, shape (operations, features)."""
         return column_sums(column_of, len(self.names))
 
     def _nearest_clusters(self, operations: Sequence[str]) -> dict[str, int | None]:

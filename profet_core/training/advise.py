@@ -108,7 +108,7 @@ class Advice(Struct, frozen=True, dict=True):
         return tuple(frontier(self.recommended.choices))
 
     def among(self, plans: Iterable[Plan]) -> Advice:
-        """The same training's recommendations among these plans, at least one."""
+        """Return the same training's recommendations among these plans, at least one."""
         rows = self.table.cheapest_first([plan.number for plan in plans])
         return replace(self, rows=tuple(rows.tolist()))
 

@@ -203,7 +203,7 @@ MEASURED_EPOCH_FACTOR = (1.06, 1.09)
 
 
 def steps_per_epoch(images: int, batch_size: int) -> int:
-    """Number of steps in one pass over `images` at `batch_size`; the last may be smaller.
+    """Return the number of steps in one pass over `images` at `batch_size`; the last may be smaller.
 
     >>> steps_per_epoch(images=130, batch_size=64)
     3

@@ -114,7 +114,7 @@ def _power_law(at: float | np.ndarray, places: Sequence[float], values: Sequence
 
 
 def scaled_network(name: str, forward_flops: float) -> ManyCoreNetwork:
-    """A network whose images take so many FLOPs forward; InputError: they are out of bounds.
+    """Return a network whose images take so many FLOPs forward; InputError: they are out of bounds.
 
     Between two published networks every parameter follows the power law through both. Beyond the smallest and the
     largest all that an image takes grows with the FLOPs from the nearest one; what a training starts with stays. (The
@@ -130,14 +130,14 @@ def scaled_network(name: str, forward_flops: float) -> ManyCoreNetwork:
 
 
 def nearest_published(forward_flops: float) -> ManyCoreNetwork:
-    """The published network whose FLOPs are fewest times apart."""
+    """Return the published network whose FLOPs are fewest times apart."""
     return min(PUBLISHED.values(), key=lambda network: abs(math.log(network.forward_flops / forward_flops)))
 
 
 def training_of(
     network: ManyCoreNetwork, images: int | None = None, test_images: int | None = None, epochs: int | None = None
 ) -> ManyCoreTraining:
-    """What is given, else the published training (MNIST) of the nearest network; InputError: it is out of bounds."""
+    """Return what is given, else the published training (MNIST) of the nearest network; InputError: out of bounds."""
     published = PUBLISHED_EPOCHS[nearest_published(network.forward_flops).name]
     return ManyCoreTraining(
         _whole("The number of images", 60_000 if images is None else images, 1, MAX_IMAGES),
@@ -147,7 +147,7 @@ def training_of(
 
 
 def words_of(network: ManyCoreNetwork, training: ManyCoreTraining, threads: Iterable[int]) -> tuple[str, list[str]]:
-    """What is trained, on what; and what to keep in mind, one line each."""
+    """Return what is trained, on what; and what to keep in mind, one line each."""
     flops, nearest, notes = network.forward_flops, nearest_published(network.forward_flops), []
     images, tests, epochs = (f"{value:,}" for value in training)
     asked = f"{network.name}: {format_significant(flops / 1e6)} million forward FLOPs per image; {images} images"

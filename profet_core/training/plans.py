@@ -205,11 +205,11 @@ class CostTable(RowSequence["Plan"], frozen=True, eq=False, kw_only=True, dict=T
         return found
 
     def on(self, rows: Iterable[int]) -> list[Plan]:
-        """The plans of these rows."""
+        """Return the plans of these rows."""
         return [Plan(self, row) for row in rows]
 
     def to_frame(self, rows: Sequence[int] | None = None) -> Any:
-        """The table, or some rows, as a `pandas.DataFrame`: offer, latency, interval, time and cost."""
+        """Return the table, or some rows, as a `pandas.DataFrame`: offer, latency, interval, time and cost."""
         steps, epochs = self.steps, self.totals(Period.EPOCH)
         totals = "total_s", "low_s", "high_s", "total_usd", "low_usd", "high_usd", "in_time", "in_budget"
         frame = frame_of(
@@ -579,7 +579,7 @@ def costed(
 
 
 def _fed(steps: OfferTable, loading_ms: FloatArray) -> OfferTable:
-    """The steps where images take this long to load: latencies and both ends of their intervals are at least that."""
+    """Return the steps where images take this long to load: latencies and their intervals' ends are at least that."""
     low_ms, high_ms = steps.ends_ms
     waits = loading_ms > np.where(np.isnan(low_ms), steps.latency_ms, low_ms)
     latency_ms = np.maximum(steps.latency_ms, loading_ms)
@@ -694,7 +694,7 @@ class Period(StrEnum):
     TRAINING = "training"
 
     def unit(self, plans: Sequence[Plan]) -> TimeUnit:
-        """The one unit that cards, bars, table and dialog show these plans' times in."""
+        """Return the one unit that cards, bars, table and dialog show these plans' times in."""
         if not plans:
             return shared_time_unit(())
         totals = plans[0].table.totals(self)

@@ -48,7 +48,7 @@ class Criterion(StrEnum):
         return plan.total_s if self is Criterion.FASTER else plan.total_usd
 
     def totals(self, table: CostTable) -> FloatArray:
-        """The column of these values."""
+        """Return the column of these values."""
         return table.total_s if self is Criterion.FASTER else table.total_usd
 
 
@@ -229,7 +229,7 @@ class Pick(Struct, frozen=True):
 
 
 def pick_of(table: CostTable, rows: np.ndarray, criterion: Criterion) -> Pick:
-    """The best of some rows, with the plan on another GPU that it beats with the least confidence."""
+    """Return the best of some rows, with the plan on another GPU that it beats with the least confidence."""
     best = _best(table, rows, criterion)
     plan = Plan(table, best)
     same = (table.gpu_names[rows] == table.gpu_names[best]) & (table.steps.gpus[rows] == table.steps.gpus[best])

@@ -89,7 +89,7 @@ class GpuStep(Struct, frozen=True):
         pixels: int | None = None,
         tensors: int | None = None,
     ) -> GpuStep:
-        """The step of a row; InputError if its latency is unknown."""
+        """Return the step of a row; InputError if its latency is unknown."""
         latency_ms = positive_number(f"The latency of {row.instance}", row.latency_ms)
         log_sd = 0.0 if row.basis.is_exact else row.log_sd
         return cls(latency_ms, batch_size, parameters, gradients, pixels, tensors, log_sd)
@@ -110,7 +110,7 @@ class GpuStep(Struct, frozen=True):
 
 
 def nodes_of(gpus: int, per_node: int) -> int:
-    """Number of identical nodes for part of a node, or for whole nodes; raises InputError if they don't fill nodes.
+    """Return the number of identical nodes for part of a node, or for whole nodes; InputError if they aren't full.
 
     >>> nodes_of(16, 8), nodes_of(4, 8)
     (2, 1)
@@ -291,7 +291,7 @@ def whole_nodes(
 
 
 def on_all_gpus(steps: OfferTable, scaled: Mapping[int, tuple[Interconnect, ScaledStep]]) -> OfferTable:
-    """The table with some rows' steps of one GPU scaled out to nodes with these links."""
+    """Return the table with some rows' steps of one GPU scaled out to nodes with these links."""
     several = {row: found for row, found in scaled.items() if found[1].gpus > 1}
     if not several:
         return steps

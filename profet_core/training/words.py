@@ -40,7 +40,7 @@ _WORTH_A_TRY = 0.05
 
 
 def headline(found: Recommended) -> str:
-    """The answer as one line: 'Rent V100 at Verda ($0.138/h): 3 d 20 h, $12.76. Fastest: B200 at Verda, ...'."""
+    """Return the answer as one line: 'Rent V100 at Verda ($0.138/h): 3 d 20 h, $12.76. Fastest: B200 at Verda, ...'."""
     if found.none_meets:
         return closest_sentence(found)
     plan, fastest = found.answer, found.fastest.plan
@@ -103,7 +103,7 @@ def _limit_words(limits: Limits) -> str:
 
 
 def card_title(found: Recommended, card: Recommendation) -> str:
-    """What a card's plan is best for: 'Cheapest', 'Best on all counts', 'Fastest within your limits'."""
+    """Return what a card's plan is best for: 'Cheapest', 'Best on all counts', 'Fastest within your limits'."""
     limited = found.limits.given and not found.none_meets
     if len(found.choices) == 1 and not limited:
         return "The only option"
@@ -124,7 +124,7 @@ def alternative_sentence(card: Recommendation, totals: str) -> str:
 
 
 def answer_sentences(advice: Advice) -> tuple[str, ...]:
-    """The recommendation and its confidence; the first sentence is `headline`."""
+    """Return the recommendation and its confidence; the first sentence is `headline`."""
     found = advice.recommended
     lines = [headline(found)]
     if found.none_meets:
@@ -170,7 +170,7 @@ def breakdown_line(plan: Plan) -> str:
 
 
 def spot_sentence(plan: Plan, total_s: tuple[float, ...], total_usd: tuple[float, ...], on_demand: Plan | None) -> str:
-    """Expected time and cost on a spot machine with its interruptions, each with its range, beside those on demand."""
+    """Say the expected time and cost on a spot machine with interruptions, with ranges, beside those on demand."""
     number = ""
     if plan.lost is not None:
         count = plan.lost.interruptions
@@ -185,7 +185,7 @@ def spot_sentence(plan: Plan, total_s: tuple[float, ...], total_usd: tuple[float
 
 
 def named_plans(advice: Advice) -> list[Plan]:
-    """The plans that the answer names."""
+    """Return the plans that the answer names."""
     within = advice.within
     pick = advice.cheapest if within is None else within.sure_pick
     close = pick and pick.close_rival
