@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -24,7 +24,15 @@ from profet_core.prediction import models as shipped
 from profet_core.prediction import predict as prediction
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import Predictions
-from profet_core.questions import AdviseQuestion, EstimateQuestion, PredictQuestion, ScaleoutQuestion, ask, fields_of
+from profet_core.questions import (
+    OFFER_FIELDS,
+    AdviseQuestion,
+    EstimateQuestion,
+    PredictQuestion,
+    ScaleoutQuestion,
+    ask,
+    fields_of,
+)
 from profet_core.transfer.custom_gpu import with_custom_gpus
 from profet_profiles.record import Profile
 
@@ -93,28 +101,39 @@ Answer = TypeVar("Answer")
 
 
 def _function(
-    name: str, purpose: str, question: Callable[Fields, Asked], answer: Callable[[Context, Asked], Answer]
+    name: str,
+    purpose: str,
+    question: Callable[Fields, Asked],
+    answer: Callable[[Context, Asked], Answer],
+    without: Collection[str] = (),
 ) -> Callable[Concatenate[Models, Catalog, Fields], Answer]:
-    """Make the function of a question, whose parameters are the question's fields."""
+    """Make the function of a question, whose parameters are the question's fields, but for those it is `without`."""
     kind = cast(type[Asked], question)
 
     def asking(models: Models, catalog: Catalog, /, *first: Fields.args, **fields: Fields.kwargs) -> Answer:
+        if unknown := next((field for field in fields if field in without), None):
+            raise TypeError(f"{name}() got an unexpected keyword argument {unknown!r}")
         context = Context(models, catalog, models.transfer.gpus)
         return answer(context, ask(kind, {**dict(zip(positional, first, strict=False)), **fields}))
 
     types = get_type_hints(kind)
     own = [parameter.replace(annotation=types[parameter.name]) for parameter in signature(kind).parameters.values()]
+    own = [parameter for parameter in own if parameter.name not in without]
     positional = [parameter.name for parameter in own if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD]
     shared = list(signature(asking).parameters.values())[:2]
     asking.__name__ = asking.__qualname__ = name
     asking.__signature__ = Signature([*shared, *own])  # type: ignore[attr-defined]
-    lines = [f"{field.name} : {field.help}" for field in fields_of(kind).values()]
+    lines = [f"{field.name} : {field.help}" for field in fields_of(kind).values() if field.name not in without]
     asking.__doc__ = "\n".join([purpose, "", "Parameters", "----------", *lines])
     return asking
 
 
 predict = _function(
-    "predict", "Predict one profile's step latency on every target.", PredictQuestion, predicted_question
+    "predict",
+    "Predict one profile's step latency on every offer, or on `targets`.",
+    PredictQuestion,
+    predicted_question,
+    OFFER_FIELDS,
 )
 advise = _function("advise", "Recommend which offer to rent for a training.", AdviseQuestion, answer_advise)
 estimate = _function(
