@@ -173,23 +173,23 @@ def _show_loading(options: argparse.Namespace) -> None:
     """Time the loader on the images of a folder, at the first of `--pixels` if that is given."""
     names = options.frameworks.split(",") if options.frameworks else []
     pixels = 224 if options.pixels == _joined(PIXELS) else _numbers("--pixels", options.pixels, 4096)[0]
-    found = measure_loading(Path(options.loading), names, pixels=pixels, seed=options.seed)
+    loading = measure_loading(Path(options.loading), names, pixels=pixels, seed=options.seed)
     if options.format == "json":
-        print_json(found)
+        print_json(loading)
         return
-    each = found["images_per_s_per_vcpu"]
-    rates = f"{format_significant(found['images_per_s'])} images/s: {format_significant(each)} per vCPU"
-    how = f"{found['framework']}, {found['pixels']} pixels, {found['images']:,} images"
-    print(f"{found['vcpus']} vCPUs prepare {rates} ({how}).")
+    each = loading["images_per_s_per_vcpu"]
+    rates = f"{format_significant(loading['images_per_s'])} images/s: {format_significant(each)} per vCPU"
+    how = f"{loading['framework']}, {loading['pixels']} pixels, {loading['images']:,} images"
+    print(f"{loading['vcpus']} vCPUs prepare {rates} ({how}).")
     print(f"Count it with `profet advise ... --images-per-s-per-vcpu {each:.0f}`.")
 
 
 def _error_line(cells: Sequence[Cell]) -> str:
     """Say what is known of the error with the quick cells."""
-    found = known_error(cells)
-    if found is None:
+    measured_error = known_error(cells)
+    if measured_error is None:
         return "The error on other networks is unknown: these cells don't include the first one of --quick"
-    first, error = found
+    first, error = measured_error
     which = "these cells" if first == len(cells) else f"the first {first} of these cells"
     return f"With {which}, the mean error on other networks was {error:.1f}% (published GPUs, each held out)"
 

@@ -235,11 +235,11 @@ def _offer(options: argparse.Namespace, catalog: Catalog) -> Instance:
         raise InputError(f"{name} is not in the catalog: give its GPU, such as --gpu L4.")
     if known is None and not options.other_gpu:
         try:
-            found = known_gpus().find(str(gpu), memory_gib)
+            specs = known_gpus().find(str(gpu), memory_gib)
         except InputError as error:
             more = "Use --other-gpu to add it anyway: only models trained on it can predict it."
             raise InputError(f"{error} {more}") from None
-        cells |= {"gpu": found.name, "gpu_memory_gib": str(found.memory_gib)}
+        cells |= {"gpu": specs.name, "gpu_memory_gib": str(specs.memory_gib)}
     elif known is None and memory_gib is None:
         raise InputError(f"The specs of {gpu!r} are unknown: give its memory with --memory-gib.")
     usual = default_cells() | {"region": known.region if known else "any"}

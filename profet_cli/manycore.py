@@ -52,13 +52,13 @@ def run_manycore(options: argparse.Namespace) -> None:
     asked, notes = many_core.words_of(network, training, options.threads)
     if options.format == "json":
         names = ("forward_flops", "forward_operations", "backward_operations", "forward_s", "backward_s")
-        found = {"network": network.name, **{name: getattr(network, name) for name in names}, **training._asdict()}
+        inputs = {"network": network.name, **{name: getattr(network, name) for name in names}, **training._asdict()}
         for row in rows:
             for model in "ab":
                 of_model = [name for name in row if name.startswith(f"{model}_")]
                 row[f"model_{model}"] = {name[2:]: row.pop(name) for name in of_model}
         print_json(
-            found | {"processor": many_core.PROCESSOR, "cores": many_core.CORES, "rows": rows, "warnings": notes}
+            inputs | {"processor": many_core.PROCESSOR, "cores": many_core.CORES, "rows": rows, "warnings": notes}
         )
         return
     cells = []

@@ -106,21 +106,21 @@ def calibrate(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
     models = load_models(base)
     models.verify()
     transfer = with_custom_gpus(models.transfer, read_custom_gpus(custom_gpus_path(), models.transfer.gpus))
-    found, without = calibrate_gpus(dataset, transfer)
-    if not found:
+    calibrated, without = calibrate_gpus(dataset, transfer)
+    if not calibrated:
         why = "; ".join(f"{name}: {why}" for name, why in without.items()) or "the models already cover all instances"
         raise InputError(f"These measurements add nothing: {why}.")
-    write_calibrated(base, out, calibrated_file(found, transfer, dataset))
-    without = {name: why for name, why in without.items() if name not in {one.instance for one in found}}
+    write_calibrated(base, out, calibrated_file(calibrated, transfer, dataset))
+    without = {name: why for name, why in without.items() if name not in {one.instance for one in calibrated}}
     gpus, lines = [], []
-    for one in found:
+    for one in calibrated:
         values = {name: getattr(one, name) for name in ("cells", "networks", "log_sd")}
         gpus.append({"instance": one.instance, "gpu": one.gpu, "precision": "tf32" if one.tf32 else "fp32", **values})
         lines.append(
             f"{one.instance} ({one.gpu}{', TF32' if one.tf32 else ''}): {one.cells} workloads of {one.networks} "
             f"networks; 90% prediction interval for new networks: +{100 * math.expm1(quantile() * one.log_sd):.0f}%"
         )
-    lines += still_to_price([one.instance for one in found], dataset)
+    lines += still_to_price([one.instance for one in calibrated], dataset)
     lines += [f"{name}: nothing learned: {why}" for name, why in without.items()]
     left = [{"instance": name, "why": why} for name, why in without.items()]
     return {"out": str(out), "gpus": gpus, "without": left}, [*lines, f"written to {out}"]

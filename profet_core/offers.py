@@ -49,9 +49,9 @@ def known_or_none(values: FloatArray, number: int) -> float | None:
 def taken(values: FloatArray, rows: Sequence[int]) -> FloatArray:
     """Values of these rows; NaN for -1."""
     at = np.array(rows, int)
-    found: FloatArray = values[at]
-    found[at < 0] = np.nan
-    return found
+    chosen: FloatArray = values[at]
+    chosen[at < 0] = np.nan
+    return chosen
 
 
 Row = TypeVar("Row", covariant=True)

@@ -323,10 +323,10 @@ class Api:
         return _ENCODER.encode(endpoint.answer(self._context.get(), found.question(endpoint.question)))
 
     async def _tell_health(self, _: Request) -> Response:
-        found = await self._health.document()
-        if found is None:
+        document = await self._health.document()
+        if document is None:
             raise RequestError(BUSY, NOT_READY)
-        return _json(_ENCODER.encode(found))
+        return _json(_ENCODER.encode(document))
 
 
 async def _describe(_: Request) -> Response:

@@ -203,16 +203,16 @@ class ChromeTrace(Generic[Args]):
     def _next(self, skipped: re.Pattern[str]) -> str:
         """Return the next character that isn't skipped, or "" at the end of the file; the cursor stands on it."""
         while True:
-            if found := skipped.match(self._text, self._at):
-                self._at = found.end()
+            if blanks := skipped.match(self._text, self._at):
+                self._at = blanks.end()
             if self._at < len(self._text) or self._ended:
                 return self._text[self._at : self._at + 1]
             self._refill()
 
     def _take(self, character: str) -> None:
-        found = self._next(_SPACE)
-        if found != character:
-            raise self._damaged() if found else _cut_short()
+        next_character = self._next(_SPACE)
+        if next_character != character:
+            raise self._damaged() if next_character else _cut_short()
         self._at += 1
 
     def _refill(self) -> None:
@@ -255,7 +255,7 @@ def _events_decoder(args: type[Args]) -> Callable[[str], list[Event[Args]]]:
 def _event(record: dict[str, Any]) -> Event[Any]:
     """Return an event of decoded JSON, whatever its fields hold."""
     kind, category, name = (value if isinstance(value := record.get(key), str) else None for key in _TEXTS)
-    found = record.get("args")
+    arguments = record.get("args")
     return Event(
         kind,
         category,
@@ -264,7 +264,7 @@ def _event(record: dict[str, Any]) -> Event[Any]:
         _identity(record.get("tid")),
         _time_us(record.get("ts")),
         _time_us(record["dur"]) if "dur" in record else NO_DURATION,
-        found if isinstance(found, dict) else None,
+        arguments if isinstance(arguments, dict) else None,
     )
 
 

@@ -211,12 +211,12 @@ def detect_traits(
 
     def named(pattern: re.Pattern[str]) -> set[str]:
         """Kernels whose names match, searched anywhere in them."""
-        found = set()
+        names = set()
         for name in kernels_us:
             check_time()
             if pattern.search(name):
-                found.add(name)
-        return found
+                names.add(name)
+        return names
 
     def time_of(names: set[str]) -> float:
         return sum(kernels_us[name] for name in names)

@@ -194,8 +194,8 @@ def fields_of(message: str) -> list[tuple[str, str, int, bool]]:
     >>> fields_of("int64 id = 1; repeated Event events = 4")
     [('int64', 'id', 1, False), ('Event', 'events', 4, True)]
     """
-    found = re.findall(r"(repeated )?(\w+) (\w+) = (\d+)", message)
-    return [(kind, name, int(number), bool(repeated)) for repeated, kind, name, number in found]
+    declared = re.findall(r"(repeated )?(\w+) (\w+) = (\d+)", message)
+    return [(kind, name, int(number), bool(repeated)) for repeated, kind, name, number in declared]
 
 
 def message_classes(name: str, description: Description) -> SimpleNamespace:
@@ -217,5 +217,5 @@ def message_classes(name: str, description: Description) -> SimpleNamespace:
                 field.type = getattr(kinds, f"TYPE_{kind.upper()}")
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(file.SerializeToString())
-    found = {message: pool.FindMessageTypeByName(f"{package}.{message}") for message in description}
-    return SimpleNamespace(**{message: message_factory.GetMessageClass(each) for message, each in found.items()})
+    descriptors = {message: pool.FindMessageTypeByName(f"{package}.{message}") for message in description}
+    return SimpleNamespace(**{message: message_factory.GetMessageClass(each) for message, each in descriptors.items()})

@@ -248,10 +248,10 @@ def _read(source: bytes | BinaryIO, name: str, watch: Watch) -> Profile:
     if is_archive(content):
         return _read_best(files_in_archive(content), "archive", watch)
     content.follow()
-    found = other_file(content.head, name)
-    if found is None and (reader := find_reader(content.head)):
+    other = other_file(content.head, name)
+    if other is None and (reader := find_reader(content.head)):
         return _read_as(reader, content)
-    what, instead = found or ("plain text" if is_text(content.head) else "", "")
+    what, instead = other or ("plain text" if is_text(content.head) else "", "")
     formats = "upload PROFET JSON, or a trace of TensorFlow or PyTorch"
     raise ProfileError(f"this is {what and what + ', '}not a supported profile: {instead or formats}.")
 
@@ -282,8 +282,8 @@ class _Candidate(NamedTuple):
     @property
     def run(self) -> str:
         """Time of the run as TensorFlow names its folder, or ""."""
-        found = _RUN.findall(self.file.name)
-        return found[-1] if found else ""
+        runs = _RUN.findall(self.file.name)
+        return runs[-1] if runs else ""
 
     @property
     def order(self) -> tuple[int, list[str | tuple[int, str]]]:
@@ -326,7 +326,7 @@ def _read_best(files: Sequence[ArchivedFile], where: str, watch: Watch) -> Profi
 
 def _candidates(files: Sequence[ArchivedFile], watch: Watch) -> tuple[list[_Candidate], list[ProfileError]]:
     """Return the files that a reader takes for its own, and what is wrong with those that can't be looked at."""
-    found: list[_Candidate] = []
+    candidates: list[_Candidate] = []
     failed: list[ProfileError] = []
     for file in files:
         watch.check_time()
@@ -340,8 +340,8 @@ def _candidates(files: Sequence[ArchivedFile], watch: Watch) -> tuple[list[_Cand
         if reader is None or other_file(head) or (reader is profet_json.READER and not _OPERATION.search(head)):
             continue
         rank = _RANK.search(head)
-        found.append(_Candidate(file, reader, int(rank[1]) if rank else 0))
-    return found, failed
+        candidates.append(_Candidate(file, reader, int(rank[1]) if rank else 0))
+    return candidates, failed
 
 
 def _note(chosen: _Candidate, candidates: Sequence[_Candidate], count: int, where: str) -> str:
@@ -387,8 +387,8 @@ def sizes_in_name(name: str) -> tuple[int | None, int | None]:
 
 def _number_in(pattern: re.Pattern[str], words: str) -> tuple[int | None, str]:
     """Return the number that `pattern` finds, if it finds just one, and the words without it."""
-    found = list(pattern.finditer(words))
-    if len(found) != 1:
+    matches = list(pattern.finditer(words))
+    if len(matches) != 1:
         return None, words
-    match = found[0]
+    match = matches[0]
     return int(next(filter(None, match.groups()))), f"{words[: match.start()]} {words[match.end() :]}"

@@ -372,15 +372,15 @@ def profile_in(document: object) -> Profile:
     """Return the profile in a document of `profile_document`."""
     import msgspec  # late: the process does without
 
-    found = msgspec.convert(document, _Document)
-    texts = [*found["operations"], *found["ignored"], *found["warnings"], found["source_format"], found["refusal"]]
-    texts += [value for value in asdict(found["meta"]).values() if isinstance(value, str)]
-    times_us = found["operations"].values()
+    fields = msgspec.convert(document, _Document)
+    texts = [*fields["operations"], *fields["ignored"], *fields["warnings"], fields["source_format"], fields["refusal"]]
+    texts += [value for value in asdict(fields["meta"]).values() if isinstance(value, str)]
+    times_us = fields["operations"].values()
     if (
         len(times_us) > MAX_OPERATIONS
         or not all(0 <= us < math.inf for us in times_us)
-        or not 1 <= found["steps"] <= MAX_STEPS
+        or not 1 <= fields["steps"] <= MAX_STEPS
         or not all(map(is_line, texts))
     ):
         raise ValueError("no profile")
-    return Profile(**found)
+    return Profile(**fields)

@@ -125,9 +125,9 @@ def read(content: Content) -> Profile:
     """Read a trace of one step, or of several marked ones, in two passes: names, then times."""
     from google.protobuf.message import DecodeError  # late, as in `messages`
 
-    found = Trace()
+    trace = Trace()
     try:
-        planes = _read_planes(content, found)
+        planes = _read_planes(content, trace)
         if not any(plane.is_host or plane.is_device for plane in planes):
             raise ProfileError(
                 f"The trace has neither a {HOST} nor a {GPU_PREFIX}N plane: "
@@ -140,15 +140,15 @@ def read(content: Content) -> Profile:
                 if number == _SPACE_PLANES:
                     plane = next(left)
                     if plane.is_host:
-                        _add_host(found, wire, size, plane)
+                        _add_host(trace, wire, size, plane)
                     elif plane.is_device:
-                        _add_gpu(found, wire, size, plane)
+                        _add_gpu(trace, wire, size, plane)
     except DecodeError:
         raise damaged() from None
     # Planes that describe the task or the host's libraries are in every trace and hold no operation.
     if others := sum(plane.name.startswith("/device:") and not plane.is_device for plane in planes):
-        found.ignored.append(f"devices other than GPUs: {others}")
-    return found.profile(NAME, NO_OPERATION, content.check_time)
+        trace.ignored.append(f"devices other than GPUs: {others}")
+    return trace.profile(NAME, NO_OPERATION, content.check_time)
 
 
 @dataclass(slots=True)

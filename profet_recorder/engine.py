@@ -272,7 +272,7 @@ def batch_sizes(batch: object, *, channels_last: bool) -> BatchSizes:
 def _list_of_pictures(part: Any, depth: int = 0) -> list[tuple[int, int]]:
     """Sides of each picture of the first list of single pictures, or of dicts that have one each, as detectors get."""
     if isinstance(part, list | tuple):
-        pictures = [found for one in part if (found := _picture(one))]
+        pictures = [picture for one in part if (picture := _picture(one))]
         if pictures and len(pictures) == len(part) and len({channels for channels, *_ in pictures}) == 1:
             return [(height, width) for _, height, width in pictures]
     inner = list(part.values()) if isinstance(part, Mapping) else part
@@ -284,7 +284,7 @@ def _list_of_pictures(part: Any, depth: int = 0) -> list[tuple[int, int]]:
 def _picture(part: Any) -> tuple[int, int, int] | None:
     """Channels, height and width of a single picture, or of the one in a dict."""
     if isinstance(part, Mapping):
-        return next((found for one in part.values() if (found := _picture(one))), None)
+        return next((picture for one in part.values() if (picture := _picture(one))), None)
     if isinstance(part, list | tuple) or len(shape := next(_shapes(part), ())) != _PICTURES_RANK - 1:
         return None
     channels, height, width = shape if shape[0] in _CHANNELS else (shape[2], *shape[:2])
@@ -346,11 +346,11 @@ def has_updated(model: Any) -> bool:
 def trained_kind(network: Any) -> list[Any]:
     """Weights of a network of Keras' that may be trained, frozen or not: no statistics, seeds or counters."""
     flatten = getattr(network, "_flatten_layers", None)
-    found: dict[int, Any] = {}
+    kinds: dict[int, Any] = {}
     for layer in flatten() if flatten else getattr(network, "layers", [network]):
         for name in ("_trainable_variables", "_trainable_weights"):
-            found |= {id(weight): weight for weight in vars(layer).get(name, ())}
-    return list(found.values())
+            kinds |= {id(weight): weight for weight in vars(layer).get(name, ())}
+    return list(kinds.values())
 
 
 def step_warnings(

@@ -129,16 +129,16 @@ class StepMarks:
 
 def weight_shapes(trained: Sequence[Any]) -> list[tuple[int, ...]]:
     """Shapes of what optimizers update, or of models' weights, in their order; none if they are not known."""
-    found: list[tuple[int, ...]] = []
+    shapes: list[tuple[int, ...]] = []
     for one in trained:
         with suppress(Exception):
             weights = [weight for group in one.param_groups for weight in group["params"]]
-            found += [tuple(weight.shape) for weight in weights]
+            shapes += [tuple(weight.shape) for weight in weights]
             continue
         with suppress(Exception):
             weights = getattr(one, "_trainable_variables", None) or one.weights
-            found += [tuple(weight.shape) for weight in weights]
-    return found
+            shapes += [tuple(weight.shape) for weight in weights]
+    return shapes
 
 
 class ScriptHooks:

@@ -255,14 +255,14 @@ class PyTorchEngine:
         return self._found[1:]
 
     def _sums_of(self, weights: Iterable[Any]) -> dict[int, float]:
-        found = {}
+        sums = {}
         for one in weights:
             # One that was never initialized has no values.
             with suppress(Exception):
                 # Of one that is spread over processes this one's part.
                 part = getattr(one, "_local_tensor", one).detach()
-                found[id(one)] = float(part.sum(dtype=self._torch.float64))
-        return found
+                sums[id(one)] = float(part.sum(dtype=self._torch.float64))
+        return sums
 
     def _trained(self) -> set[int]:
         """`id` of each weight that is trained: the optimizers', else what the networks called would have trained."""
@@ -297,8 +297,8 @@ class PyTorchEngine:
         if self._calls.autocast is not None:
             return f"mixed {PRECISIONS.get(self._calls.autocast, self._calls.autocast)}"
         kinds = [str(one.dtype).removeprefix("torch.") for one in self._parameters() if one.is_floating_point()]
-        found = max(set(kinds), key=kinds.count) if kinds else "float32"
-        return "tf32" if found == "float32" and self._runs_tf32() else PRECISIONS.get(found, found)
+        dtype = max(set(kinds), key=kinds.count) if kinds else "float32"
+        return "tf32" if dtype == "float32" and self._runs_tf32() else PRECISIONS.get(dtype, dtype)
 
     def _runs_tf32(self) -> bool:
         if not self._on_gpu() or self._torch.cuda.get_device_capability(self._device) < TF32_CAPABILITY:
@@ -429,10 +429,10 @@ class _ObservedCalls:
 
     def sizes(self, weights: Collection[int]) -> BatchSizes:
         """Sizes of the largest pictures that networks with any of these weights were fed."""
-        found = NO_SIZES
+        largest = NO_SIZES
         for network in self.trained(weights):
-            found = larger(found, self._sizes[id(network)].last)
-        return found
+            largest = larger(largest, self._sizes[id(network)].last)
+        return largest
 
     def ran_without_gradients(self, weights: Collection[int]) -> bool:
         """Return True if such a network was called without gradients, too, in the last step."""

@@ -292,11 +292,11 @@ class TensorFlowEngine:
         return f"{'Keras' if package == 'keras' else package} {version}".strip()
 
     def _layers(self) -> list[Any]:
-        found: list[Any] = []
+        layers: list[Any] = []
         for network in self._networks():
             flatten = getattr(network, "_flatten_layers", None)
-            found += flatten() if flatten else getattr(network, "layers", ())
-        return found
+            layers += flatten() if flatten else getattr(network, "layers", ())
+        return layers
 
     def _channels_last(self) -> bool:
         keras: Any = sys.modules.get(keras_flavour(self._model) or "keras")
@@ -311,8 +311,8 @@ class TensorFlowEngine:
         layers, attributes = (*self._networks(), *self._layers()), ("dtype_policy", "_dtype_policy")
         names = {getattr(getattr(one, attribute, None), "name", None) for one in layers for attribute in attributes}
         # One layer of another type, such as a float32 head, doesn't make the step FP32.
-        found = next((name for name in _POLICIES if name != "float32" and name in names), "float32")
-        return "tf32" if found == "float32" and self._runs_tf32() else _POLICIES[found]
+        policy = next((name for name in _POLICIES if name != "float32" and name in names), "float32")
+        return "tf32" if policy == "float32" and self._runs_tf32() else _POLICIES[policy]
 
     def _runs_tf32(self) -> bool:
         gpu = self._gpu()
@@ -375,10 +375,10 @@ class ObservedKeras:
 
     def weights(self, optimizers: Collection[object]) -> dict[int, Any]:
         """Return the weights that these optimizers update, by `id`."""
-        found: dict[int, Any] = {}
+        weights: dict[int, Any] = {}
         for optimizer in optimizers:
-            found |= self._updates.get(id(optimizer), (None, {}))[1]
-        return found
+            weights |= self._updates.get(id(optimizer), (None, {}))[1]
+        return weights
 
     def forget(self, optimizer: object) -> None:
         """Forget what an optimizer updated."""

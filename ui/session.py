@@ -139,7 +139,7 @@ class Part:
     @property
     def fields(self) -> dict[str, Field[Any]]:
         """Key -> field."""
-        return {self.key(name): one for name, one in vars(type(self)).items() if isinstance(one, Field)}
+        return {self.key(name): field for name, field in vars(type(self)).items() if isinstance(field, Field)}
 
 
 def asked(default: T, bounds: tuple[float, float] | None = None) -> Field[T]:
@@ -208,7 +208,7 @@ def _latency(text: str, _: Resources) -> str:
 def _sample(resources: Resources, key: str) -> str:
     """Return the first; of the second profile the first at the largest batch size."""
     largest = AXIS_RANGE["batch"][1]
-    sizes = {name: one.profile.meta.batch_size for name, one in resources.samples.items()}
+    sizes = {name: held.profile.meta.batch_size for name, held in resources.samples.items()}
     second = (name for name, size in sizes.items() if size == largest and key != "sample")
     return next(second, next(iter(resources.samples)))
 
@@ -217,7 +217,7 @@ def _other_samples(resources: Resources, _: str) -> list[str]:
     """One of each of two networks beside the first sample's, at its image size."""
     samples = {name: held.sample for name, held in resources.samples.items() if held.sample is not None}
     first = next(iter(samples.values()))
-    by_model = {one.model: name for name, one in reversed(samples.items()) if one.pixels == first.pixels}
+    by_model = {sample.model: name for name, sample in reversed(samples.items()) if sample.pixels == first.pixels}
     return [name for model, name in reversed(by_model.items()) if model != first.model][:2]
 
 
@@ -342,7 +342,8 @@ class Training(Part):
         rate = f"{self.per_day:g}" if self.interruptions == "day" else self.interruptions
         asked = fields_of(AdviseQuestion)
         # One that needs another counts beside it.
-        names = [name for name in COST_FIELDS if None not in [getattr(self, one) for one in (name, *asked[name].needs)]]
+        needed = {name: (name, *asked[name].needs) for name in COST_FIELDS}
+        names = [name for name in COST_FIELDS if None not in [getattr(self, other) for other in needed[name]]]
         spot: dict[str, Any] = {}
         if rate != "off" and session.offers.market == SPOT:
             spot = {"market": SPOT, "interruptions": rate}

@@ -135,10 +135,10 @@ def stem(name: str) -> str:
     >>> stem("_MklNativeFusedBatchNormV3"), stem("aten::_softmax_")
     ('FusedBatchNorm', 'aten::softmax')
     """
-    if "::" in name and (found := _PYTORCH_STEM.fullmatch(name)):
-        return found[1] + found[2]
-    found = _TENSORFLOW_STEM.fullmatch(name)
-    return found[1] if found else name
+    if "::" in name and (match := _PYTORCH_STEM.fullmatch(name)):
+        return match[1] + match[2]
+    match = _TENSORFLOW_STEM.fullmatch(name)
+    return match[1] if match else name
 
 
 @cache
@@ -159,8 +159,8 @@ def kind_of(operation: str) -> OperationKind | None:
     ('convolution filter gradient', None)
     """
     table = load_operation_kinds()
-    if found := table.shipped.get(operation):
-        return found
+    if shipped_kind := table.shipped.get(operation):
+        return shipped_kind
     bare = operation.removeprefix(DEVICE_PREFIX).removeprefix(HOST_PREFIX)
     if len(bare) > MAX_NAME_LENGTH:
         return None

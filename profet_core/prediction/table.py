@@ -162,7 +162,7 @@ class StepTable(Struct, frozen=True, eq=False):
         if not at:
             return self
         wide = rows.reshape(-1, *(1,) * (self.latency_ms.ndim - 1))
-        found = self.with_rows(
+        table = self.with_rows(
             at,
             latency_ms=other.latency_ms[at],
             log_sd=other.log_sd[at],
@@ -178,7 +178,7 @@ class StepTable(Struct, frozen=True, eq=False):
             name: np.where(wide, other.members.get(name, np.nan), self.members.get(name, np.nan))
             for name in {**self.members, **other.members}
         }
-        return replace(found, members=members)
+        return replace(table, members=members)
 
     def widened(self, log_sd: Values) -> Self:
         """Add an independent error to every latency, and to its ratio to another instance's."""

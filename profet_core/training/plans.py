@@ -130,8 +130,8 @@ class CostTable(RowSequence["Plan"], frozen=True, eq=False, kw_only=True, dict=T
     @cached_property
     def deviation(self) -> FloatArray:
         """Standard deviation of the latency's logarithm; 0 for a given latency."""
-        found: FloatArray = np.where(self.steps.is_given, 0.0, self.steps.log_sd)
-        return found
+        log_sd: FloatArray = np.where(self.steps.is_given, 0.0, self.steps.log_sd)
+        return log_sd
 
     @cached_property
     def fit_chance(self) -> FloatArray:
@@ -156,8 +156,8 @@ class CostTable(RowSequence["Plan"], frozen=True, eq=False, kw_only=True, dict=T
     @cached_property
     def one_gpu_deviation(self) -> FloatArray:
         """The part of `deviation` due to one GPU's step."""
-        found: FloatArray = np.sqrt(np.maximum(self.deviation**2 - self.steps.scaling_log_sd**2, 0.0))
-        return np.where(self.steps.gpus == 1, self.deviation, found)
+        alone: FloatArray = np.sqrt(np.maximum(self.deviation**2 - self.steps.scaling_log_sd**2, 0.0))
+        return np.where(self.steps.gpus == 1, self.deviation, alone)
 
     @cached_property
     def gpu_names(self) -> np.ndarray:
@@ -201,8 +201,8 @@ class CostTable(RowSequence["Plan"], frozen=True, eq=False, kw_only=True, dict=T
     def cheapest_first(self, rows: Sequence[int]) -> np.ndarray:
         """RowSequence by cost, then by time."""
         at = np.array(rows, int)
-        found: np.ndarray = at[np.lexsort((self.total_s[at], self.total_usd[at]))]
-        return found
+        ordered: np.ndarray = at[np.lexsort((self.total_s[at], self.total_usd[at]))]
+        return ordered
 
     def on(self, rows: Iterable[int]) -> list[Plan]:
         """Return the plans of these rows."""
@@ -568,8 +568,8 @@ def costed(
 
     def chances(limit_s: Values) -> FloatArray:
         ratio = np.where(limit_s >= least_s, limit_s / total_s, 0.0)
-        found: FloatArray = chance_at_most(ratio, table.deviation, surest)
-        return found
+        chance: FloatArray = chance_at_most(ratio, table.deviation, surest)
+        return chance
 
     if limits.deadline_s is not None:
         table = replace(table, in_time=chances(limits.deadline_s))

@@ -292,17 +292,17 @@ def whole_nodes(
 
 def on_all_gpus(steps: OfferTable, scaled: Mapping[int, tuple[Interconnect, ScaledStep]]) -> OfferTable:
     """Return the table with some rows' steps of one GPU scaled out to nodes with these links."""
-    several = {row: found for row, found in scaled.items() if found[1].gpus > 1}
+    several = {row: scaled_steps for row, scaled_steps in scaled.items() if scaled_steps[1].gpus > 1}
     if not several:
         return steps
-    rows, found = [*several], [step for _, step in several.values()]
+    rows, scaled_steps = [*several], [step for _, step in several.values()]
     latency_ms, log_sd, least_ms = steps.latency_ms.copy(), steps.log_sd.copy(), steps.least_ms.copy()
     gpus, scaling_log_sd = steps.gpus.copy(), steps.scaling_log_sd.copy()
-    latency_ms[rows] = [step.latency_ms for step in found]
-    log_sd[rows] = [math.nan if step.log_sd is None else step.log_sd for step in found]
-    least_ms[rows] = [step.least_ms for step in found]
-    gpus[rows] = [step.gpus for step in found]
-    scaling_log_sd[rows] = [step.scaling_log_sd or 0.0 for step in found]
+    latency_ms[rows] = [step.latency_ms for step in scaled_steps]
+    log_sd[rows] = [math.nan if step.log_sd is None else step.log_sd for step in scaled_steps]
+    least_ms[rows] = [step.least_ms for step in scaled_steps]
+    gpus[rows] = [step.gpus for step in scaled_steps]
+    scaling_log_sd[rows] = [step.scaling_log_sd or 0.0 for step in scaled_steps]
     basis, notes = list(steps.basis), list(steps.notes)
     for row, (links, step) in several.items():
         assumed = f" (assumed: {links.assumed})" if links.assumed else ""

@@ -162,11 +162,11 @@ _COMPONENTS = {
 
 def breakdown_line(plan: Plan) -> str:
     """'training $12.76 + start-up $0.02 + storage $0.30 = $13.08 in 3 d 21 h'; empty if nothing is added."""
-    found = plan.breakdown
-    if found.total_usd == plan.total_usd:
+    breakdown = plan.breakdown
+    if breakdown.total_usd == plan.total_usd:
         return ""
-    sums = " + ".join(f"{_COMPONENTS[name]} {format_usd(usd)}" for name, usd in found.parts_usd.items() if usd)
-    return f"{sums} = {format_usd(found.total_usd)} in {format_duration(found.total_s)}"
+    sums = " + ".join(f"{_COMPONENTS[name]} {format_usd(usd)}" for name, usd in breakdown.parts_usd.items() if usd)
+    return f"{sums} = {format_usd(breakdown.total_usd)} in {format_duration(breakdown.total_s)}"
 
 
 def spot_sentence(plan: Plan, total_s: tuple[float, ...], total_usd: tuple[float, ...], on_demand: Plan | None) -> str:
