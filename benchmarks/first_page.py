@@ -17,7 +17,7 @@ _PATIENCE_MS = 120_000
 #: Between two moves of the slider, and how many there are.
 _REST_MS, _MOVES = 700, 20
 #: The values behind the bars.
-_VALUES = ".st-key-cost-bars :is(.textpoint text, .bartext)"
+_VALUES = ":is([data-chart=cost-bars] .value, .st-key-cost-bars :is(.textpoint text, .bartext))"
 _WIDE = {"width": 1280, "height": 800}
 #: The first amount of time or money outside of the fields.
 _ANSWER = """() => [...document.querySelectorAll(

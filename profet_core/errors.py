@@ -277,6 +277,14 @@ class Code(WordedEnum):
     )
 
 
+#: What the reader should do something about, or not rely on; all other notes are for information.
+ACTION_CODES = frozenset(
+    {
+        *(Code.WRONG_GPU, Code.UNKNOWN_PRECISION, Code.INPUT_WAIT, Code.INPUT_BOUND, Code.GPU_IDLE, Code.TRUNCATED),
+        *(Code.DISSIMILAR, Code.OUT_OF_RANGE, Code.NETWORK_UNUSED, Code.MEASURED_FAR, Code.SLOWER, Code.FASTER),
+        *(Code.COUNTS, Code.OTHER_SIZE, Code.UNKNOWN_NETWORK),
+    }
+)
 #: On the number of steps in a file.
 STEPS_CODES = (Code.STEPS_INFERRED, Code.STEPS_ASSUMED)
 

@@ -575,7 +575,7 @@ class QuestionField(NamedTuple):
     @property
     def is_file(self) -> bool:
         """Whether it is a profile or a log, which is sent as a file, or in JSON."""
-        return isinstance(self.kinds[0], inspect.DataclassType)
+        return isinstance(self.kinds[0], inspect.DataclassType) or self.is_log
 
     @property
     def is_log(self) -> bool:

@@ -12,7 +12,9 @@ from plotly.basedatatypes import BaseFigure
 
 from profet_core.latency import BasisWord
 
-BLUE, GREEN, GRAY, ORANGE, RED = "#0f8fd1", "#12a594", "#8b95a5", "#e08a00", "#d55e00"
+#: Distinct for readers of any color vision, and at least 3:1 against both backgrounds: `tests/ui/test_charts.py`.
+BLUE, GREEN, ORANGE, VIOLET = "#0f8fd1", "#2a9d5c", "#cf7d00", "#7a5cd6"
+GRAY, RED = "#8b95a5", "#d55e00"
 GRID = "rgba(128,128,128,0.25)"
 
 #: A trace, an axis or another part of a figure, by the names that plotly.js gives its attributes.
@@ -129,9 +131,9 @@ def muted_color() -> str:
     return "#a8b0bd" if st.context.theme.type == "dark" else "#5b6472"
 
 
-COLORS = dict(zip(BasisWord, (ORANGE, BLUE, GREEN, GRAY), strict=True))
+COLORS = dict(zip(BasisWord, (ORANGE, BLUE, GREEN, VIOLET), strict=True))
 #: The same as Streamlit's markdown names them; `.streamlit/config.toml` gives them these values.
-_COLOR_NAMES = {ORANGE: "orange", BLUE: "blue", GREEN: "green", GRAY: "gray"}
+_COLOR_NAMES = {ORANGE: "orange", BLUE: "blue", GREEN: "green", VIOLET: "violet", GRAY: "gray"}
 _ROW_PX, _ABOVE_PX, _BELOW_PX, _SPACE = 27, 36, 28, "\N{NO-BREAK SPACE}"
 #: Room to the right of the longest interval, as a share of the axis, for its value; at most what one letter takes.
 _LABEL_ROOM, _LETTER = 0.2, 0.03
@@ -184,12 +186,12 @@ def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None
 
     `name` says what the chart shows, for screen readers; at `limit` a line crosses the bars, such as a deadline.
     """
-    longest, usual = max((bar.end for bar in bars), default=0.0), max((bar.usual_end for bar in bars), default=0.0)
-    axis_end = _axis_end(longest, usual or longest) * (1 + _LABEL_ROOM)
+    longest, usual = max((bar.end for bar in bars), default=0.0), any(bar.usual_end for bar in bars)
+    end = axis_end(bars) * (1 + _LABEL_ROOM)
     rows, shapes = list(range(len(bars))), list[Part]()
     if limit and limit <= longest:
         # Down the rows, but not through their values.
-        free = (row for row, bar in enumerate(bars) if not _is_in_label(limit, bar, axis_end))
+        free = (row for row, bar in enumerate(bars) if not _is_in_label(limit, bar, end))
         path = "".join(f"M{limit},{row - 0.5}L{limit},{row + 0.5}" for row in free)
         shapes.append({"type": "path", "path": path, "line": {"color": RED, "width": 1.5, "dash": "dash"}})
     return framed(
@@ -197,11 +199,11 @@ def bar_chart(bars: Sequence[Bar], title: str, *, name: str, limit: float | None
             _drawn(bars),
             *([_drawn(bars, hatched=True)] if any(bar.waiting for bar in bars) else []),
             *([_marks(bars)] if usual else []),
-            _labels(bars, axis_end),
+            _labels(bars, end),
         ],
         x=value_axis(
             "",
-            {"range": [0, axis_end], "rangemode": "tozero", "nticks": 6, "zeroline": False, "automargin": False},
+            {"range": [0, end], "rangemode": "tozero", "nticks": 6, "zeroline": False, "automargin": False},
         ),
         y={
             "range": [len(bars) - 0.5, -0.5],
@@ -226,6 +228,12 @@ def _name_px(bar: Bar) -> float:
     """Room for a name, hardly ever too little: where it is, plotly finds out, and draws all of the chart again."""
     letters = re.sub("<[^>]*>", "", bar.name)
     return 18 + 6.3 * len(letters) - 3.9 * letters.count(" ")
+
+
+def axis_end(bars: Sequence[Bar]) -> float:
+    """Where the axis of bars ends, which stays while they move from their usual values."""
+    longest, usual = max((bar.end for bar in bars), default=0.0), max((bar.usual_end for bar in bars), default=0.0)
+    return _axis_end(longest, usual or longest)
 
 
 def _axis_end(longest: float, usual: float) -> float:

@@ -194,7 +194,7 @@ def training_code_input() -> None:
 
 def workload_input() -> None:
     """Images and epochs."""
-    images, epochs = st.columns(2, gap="small")
+    images, epochs = st.columns(2, gap="small", vertical_alignment="bottom")
     number_field("Images per epoch", Training.images, at=images)
     number_field("Epochs", Training.epochs, at=epochs)
 
@@ -326,19 +326,22 @@ def _size_slider(axis: str, recorded: int | None) -> None:
         if session.profile.source == "name":
             by_file = axis == "pixels" and session.file.net_from == "file"
             tip = "For another size, upload the network's file again." if by_file else "Needs a network."
-        st.select_slider(SIZE_LABELS[axis], axis_range(axis), key=f"slider:{axis}:off", disabled=True)
+        # A size that nobody gave is none: a dash, not the smallest one.
+        waits: Any = {"format_func": lambda _: "\N{EN DASH}", "key": f"slider:{axis}:off", "disabled": True}
+        st.select_slider(SIZE_LABELS[axis], axis_range(axis), **waits)
         st.caption(tip)
         return
     chosen = getattr(session.training, f"at_{axis}") or recorded
     key = f"slider:{axis}"
     here = (chosen, session.custom.link_page)
-    if st.session_state.get(f"{key}:drawn") != here or st.session_state.get(key) != chosen:
+    if is_new := st.session_state.get(f"{key}:drawn") != here or st.session_state.get(key) != chosen:
         # Only then, and on another page: what is written here replaces what the visitor moves meanwhile.
         st.session_state[key], st.session_state[f"{key}:drawn"] = chosen, here
 
     def choose() -> None:
         moved = st.session_state[key]
         setattr(session.training, f"at_{axis}", None if moved == recorded else moved)
+        st.session_state[f"{key}:drawn"] = (moved, session.custom.link_page)
 
     stops = sorted({*sizes_for(axis, recorded), chosen})
     label = SIZE_LABELS[axis]
@@ -348,4 +351,6 @@ def _size_slider(axis: str, recorded: int | None) -> None:
         label += f"\N{EN SPACE}:small[scaled from {recorded}]"
     tip = "Another image size assumes more classes at larger images, as in the measured data."
     is_classifier = axis == "pixels" and recorded <= axis_range(axis)[1] and not by_name
-    st.select_slider(label, stops, key=key, on_change=choose, help=tip if is_classifier else None)
+    # The run that wrote it may be cut short before the browser has the slider: then it begins at this value.
+    begins: Any = {} if is_new else {"value": chosen}
+    st.select_slider(label, stops, key=key, on_change=choose, help=tip if is_classifier else None, **begins)

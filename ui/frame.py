@@ -23,7 +23,7 @@ from ui.custom import (
 )
 from ui.offers import filter_hint
 from ui.predicted import MissingAnchorError
-from ui.profile import missing_input, read_profiles
+from ui.profile import answer_from_name, missing_input, read_profiles
 from ui.resources import Resources
 from ui.server import in_turn
 from ui.session import EMPTY, LINKED, PARAMETER, RENAMED, NetworkFields, Part, session
@@ -65,6 +65,7 @@ def run_page(
                 read_profiles(resources, slot)
         for slot in session.slots:
             profile_in_slot(resources, slot)
+        answer_from_name(resources)
         session.custom.link_given = frozenset()
         if missing := missing_link_words():
             st.info(missing, icon=":material/info:")

@@ -46,5 +46,6 @@ if _PAGES not in st.session_state:
         for group, pages in _GROUPS.items()
     }
 # Scripts and style of all pages.
-component("page", Path(__file__).parent / "assets")(key="page", on_reloaded_change=lambda: None)
+limits = {"max_mb": st.get_option("server.maxUploadSize")}
+component("page", Path(__file__).parent / "assets")(key="page", data=limits, on_reloaded_change=lambda: None)
 st.navigation(st.session_state[_PAGES], position="top").run()

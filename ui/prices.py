@@ -1,8 +1,9 @@
-"""The dialog of prices: custom prices, instances and GPUs of the visitor's session, each a table to edit."""
+"""The dialog of prices: all offers' prices, and instances and GPUs of the visitor's own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -25,14 +26,14 @@ from profet_core.catalog.custom_gpus import (
 )
 from profet_core.catalog.custom_instances import check_custom_rows, custom_cells, custom_row, default_cells
 from profet_core.catalog.gpus import FP32
-from profet_core.catalog.instance import CUSTOM_HARDWARE, instance_words
+from profet_core.catalog.instance import CUSTOM_HARDWARE, machine_words, offer_name
 from profet_core.transfer.custom_gpu import BATCH_RANGE, PIXEL_RANGE, check_custom_gpu, load_reference_steps
-from profet_profiles.units import as_typed, format_ms, format_usd, typed_positive
+from profet_profiles.units import as_typed, format_ms, typed_positive
 from ui.custom import custom_prices, forget_other_anchors, visitors_resources, without_custom_gpus
 from ui.predicted import current_network
 from ui.resources import Resources, load_resources
 from ui.session import session
-from ui.words import about_link, one_line_errors, show_error
+from ui.words import about_link, one_line_errors, plain, show_error
 
 _TEXT, _NUMBER, _SELECT = st.column_config.TextColumn, st.column_config.NumberColumn, st.column_config.SelectboxColumn
 Row = TypeVar("Row")
@@ -43,11 +44,10 @@ _MAX_GPUS = 64
 
 @st.dialog("Prices", width="large", on_dismiss="rerun")
 def prices_dialog() -> None:
-    """Show the three tables; closing it draws the page with what was changed."""
+    """Show prices, instances and GPUs; closing it draws the page with what was changed."""
     with one_line_errors():
         # With what was added since the dialog opened.
         resources = visitors_resources()
-        st.caption("Click the empty row to add one. Select rows to delete them.")
         for tab, table in zip(
             st.tabs(["Prices", "Custom instances", "Custom GPU"]), (_prices, _instances, _gpus), strict=True
         ):
@@ -56,31 +56,70 @@ def prices_dialog() -> None:
 
 
 def _prices(resources: Resources) -> None:
-    """Show the prices; a custom GPU has its own in its own table."""
-    names = tuple(name for name in resources.catalog if name not in _custom_gpu_instances())
+    """Show every offer with its list price, and the visitor's beside it; a custom GPU has its price in its own form."""
+    st.caption("Your price replaces the list price in every market. It is included in links that you copy.")
+    search, reset = st.columns([3, 1], vertical_alignment="bottom")
+    words = search.text_input("Search", key="prices:search", placeholder="GPU, cloud or machine").casefold().split()
+    reset.button("Reset all", on_click=_reset_prices, disabled=not custom_prices(resources), width="stretch")
+    names = {
+        name: (offer_name(offer), machine_words(offer))
+        for name, offer in resources.catalog.items()
+        if name not in _custom_gpu_instances()
+    }
+    found = [name for name, shown in names.items() if all(word in " ".join(shown).casefold() for word in words)]
+    found.sort(key=lambda name: (resources.catalog[name].gpu, resources.catalog[name].gpu_count, names[name]))
+    # What the table opened with, and what counts now: anew where it was closed, searched, or changed elsewhere.
+    state: dict[str, Any] = st.session_state.get("prices:table", {"number": -1})
+    is_open = f"prices:editor:{state['number']}" in st.session_state and state["found"] == found
+    if not is_open or state["now"] != session.offers.price:
+        state = {"number": state["number"] + 1, "found": found, "opened": dict(session.offers.price), "problem": ""}
+        state["now"] = state["opened"]
+        st.session_state["prices:table"] = state
+    editor_key = f"prices:editor:{state['number']}"
 
-    def label(option: object) -> str:
-        entry = resources.catalog[str(option)]
-        return f"{instance_words(entry)}, list {format_usd(entry.usd_per_hour)}/h"
+    def take_edits() -> None:
+        prices, state["problem"] = dict(state["opened"]), ""
+        for number, cells in st.session_state[editor_key]["edited_rows"].items():
+            name, text = found[int(number)], _texts(cells).get("usd", "")
+            prices.pop(name, None)
+            try:
+                prices |= {name: typed_positive(text)} if text else {}
+            except InputError as error:
+                state["problem"] = f"{name}: {error}"
+        if not state["problem"]:
+            session.offers.price = state["now"] = prices
 
-    def put(rows: Sequence[tuple[str, float]]) -> None:
-        given = [name for name, _ in rows]
-        if twice := [name for name in given if given.count(name) > 1]:
-            raise InputError(f"{twice[0]} has two prices: keep one.")
-        session.offers.price = dict(rows)
-
-    st.caption("A price here replaces the list price in every market and is part of the page's link.")
-    _custom_table(
-        "custom-prices",
-        {
-            "instance": _SELECT("Instance", options=names, required=True, format_func=label, width="large"),
-            "usd": _NUMBER("Your price ($/h)", required=True, min_value=0),
-        },
-        list(custom_prices(resources).items()),
-        lambda row: {"instance": row[0], "usd": as_typed(row[1])},
-        lambda cells: (cells["instance"], typed_positive(cells["usd"])),
-        put,
+    offers = [resources.catalog[name] for name in found]
+    rows = {
+        "offer": [names[name][0] for name in found],
+        "code": [names[name][1] for name in found],
+        "list": [offer.usd_per_hour for offer in offers],
+        "as_of": [offer.as_of[:7] for offer in offers],
+        "usd": pd.Series([state["opened"].get(name) for name in found], dtype=float),
+    }
+    columns = {
+        "offer": _TEXT("GPU · cloud", pinned=True),
+        "code": _TEXT("Machine"),
+        "list": _NUMBER("List price ($/h)", format="%.3f"),
+        "as_of": _TEXT("As of"),
+        "usd": _NUMBER("Your price ($/h)", min_value=0, help="Empty: the list price."),
+    }
+    st.data_editor(
+        pd.DataFrame(rows),
+        placeholder="",
+        hide_index=True,
+        column_config=columns,
+        disabled=[*columns][:-1],
+        height=420,
+        key=editor_key,
+        on_change=take_edits,
     )
+    if state["problem"]:
+        show_error(state["problem"])
+
+
+def _reset_prices() -> None:
+    session.offers.price = {}
 
 
 def say_whose() -> None:
@@ -91,6 +130,7 @@ def say_whose() -> None:
 
 
 def _instances(resources: Resources) -> None:
+    st.caption("Click the empty row to add one. Select rows to delete them.")
     say_whose()
     shared = load_resources().catalog
     defaults = default_cells()
@@ -131,44 +171,90 @@ def _custom_gpu_instances() -> frozenset[str]:
 
 
 _STEP, _TF32 = "step_ms", "tf32_tensor_dense_tflops"
+_AS_SIMILAR = "Empty: same as the similar GPU."
+#: What the form of a custom GPU asks: title -> field -> label and help.
+_GPU_FIELDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    "GPU": {
+        "gpu": ("Name", ""),
+        "like": ("Similar to", "Its specs fill empty fields."),
+        "usd_per_hour": ("Price ($/h)", f"Empty: its electricity, the power limit at ${USD_PER_KWH:.2f}/kWh."),
+    },
+    "Measured there (optional)": {
+        _STEP: (
+            "Step of the shown profile (ms)",
+            "Latency of its step, at the size it was recorded at, measured without a profiler.",
+        ),
+        "images_per_s": ("or images/s", "Training throughput on one GPU."),
+        "network": ("Network", "Of the throughput."),
+        "batch_size": ("Batch size", ""),
+        "pixels": ("Image size (pixels)", ""),
+        "precision": ("Precision", ""),
+    },
+    "Specs": {
+        "memory_gib": ("Memory (GiB)", _AS_SIMILAR),
+        "bandwidth_gb_per_s": ("Bandwidth (GB/s)", _AS_SIMILAR),
+        "fp32_tflops": ("FP32 (TFLOP/s)", _AS_SIMILAR),
+        _TF32: ("TF32 (TFLOP/s)", f"Dense, on tensor cores. {_AS_SIMILAR} 0: none."),
+        "tdp_w": ("Power limit (W)", _AS_SIMILAR),
+        "source": ("Source", "Where the specs are from."),
+    },
+}
+#: A custom GPU's speed by a measured step, which the form keeps.
+_TIMES = "times_reference"
 
 
 def _gpus(_: Resources) -> None:
-    as_similar = "Empty: same as the similar GPU."
-    step_tip = "Latency of the shown profile's step, at the size it was recorded at, measured without a profiler."
-    electricity = f"Empty: its electricity, the power limit at ${USD_PER_KWH:.2f}/kWh."
-
-    def positive(label: str, tip: str = as_similar) -> Any:
-        return _NUMBER(label, min_value=0, help=tip)
-
-    def whole(label: str, bounds: tuple[int, int]) -> Any:
-        return _NUMBER(label, min_value=bounds[0], max_value=bounds[1], step=1)
-
-    columns = {
-        "gpu": _TEXT("Name", required=True, pinned=True),
-        "like": _SELECT("Similar to", options=tuple(load_resources().gpus.shipped), required=True),
-        _STEP: positive("Step (ms)", step_tip),
-        "times_reference": positive("Relative speed", "From a measured step. Empty: not known."),
-        "usd_per_hour": positive("Price ($/h)", electricity),
-        "memory_gib": positive("Memory (GiB)"),
-        "bandwidth_gb_per_s": positive("Bandwidth (GB/s)"),
-        "fp32_tflops": positive("FP32 (TFLOP/s)"),
-        _TF32: positive("TF32 (TFLOP/s)", f"Dense, on tensor cores. {as_similar} 0: none."),
-        "tdp_w": positive("Power limit (W)"),
-        "images_per_s": positive("Images/s", "Training throughput on one GPU."),
-        "network": _SELECT("Network", options=load_reference_steps().networks, help="Of the throughput."),
-        "batch_size": whole("Batch size", BATCH_RANGE),
-        "pixels": whole("Image size (pixels)", PIXEL_RANGE),
-        "precision": _SELECT("Precision", options=PRECISIONS),
-        "source": _TEXT("Source"),
+    """Show a form for a new GPU, or one of the visitor's."""
+    own = {custom.name: custom for custom in session.custom.gpus}
+    if st.session_state.get("custom-gpu") not in (None, *own):
+        del st.session_state["custom-gpu"]
+    # Only what is there can be chosen: without a GPU the form is for a new one.
+    name = st.selectbox("Your GPU", [*own], index=None, placeholder="New GPU", key="custom-gpu") if own else None
+    cells = _gpu_cells(own[name]) if name else {}
+    options: dict[str, Collection[str]] = {
+        "like": tuple(load_resources().gpus.shipped),
+        "network": load_reference_steps().networks,
+        "precision": PRECISIONS,
     }
-    st.caption(
-        "Enter a GPU and the most similar one, whose specs fill empty cells. "
-        "For a better prediction, add the latency of your profile's step on it, or a training throughput."
-    )
-    _custom_table("custom-gpus", columns, session.custom.gpus, _gpu_cells, _made_gpu, _put_gpus)
+    bounds = {"batch_size": BATCH_RANGE, "pixels": PIXEL_RANGE}
+    prefix = f"custom-gpu:{name or ''}"
+    with st.form(prefix, border=False):
+        for title, fields in _GPU_FIELDS.items():
+            st.markdown(f"**{title}**")
+            places = st.columns(3, gap="small")
+            for number, (field, (label, tip)) in enumerate(fields.items()):
+                place, text = places[number % 3], cells.get(field, "")
+                more: Any = {"key": f"{prefix}:{field}", "help": tip or None}
+                if field in options:
+                    known = tuple(options[field])
+                    index = known.index(text) if text in known else None
+                    place.selectbox(label, known, index=index, placeholder="Choose", **more)
+                elif field in ("gpu", "source"):
+                    place.text_input(label, text, **more)
+                elif field in bounds:
+                    place.number_input(label, *bounds[field], value=int(text) if text else None, step=1, **more)
+                else:
+                    place.number_input(label, 0.0, value=float(text) if text else None, step=None, format="%g", **more)
+        save = partial(_save_gpu, prefix, name, cells)
+        st.form_submit_button("Save" if name else "Add GPU", on_click=save)
+    if name:
+        others = [custom for custom in session.custom.gpus if custom.name != name]
+        st.button(f"Remove {plain(name)}", icon=":material/delete:", on_click=_put_gpus, args=(others,))
+    if problem := st.session_state.pop("custom-gpu:problem", ""):
+        show_error(problem)
     st.caption("For better predictions, measure it with `profet collect --quick`.")
     about_link("Custom GPU", "memory", "own_gpu")
+
+
+def _save_gpu(prefix: str, name: str | None, before: Cells) -> None:
+    """Put the form's GPU in the place of the one of that name, or beside the others; what is wrong is one line."""
+    typed = {field: st.session_state[f"{prefix}:{field}"] for fields in _GPU_FIELDS.values() for field in fields}
+    try:
+        made = _made_gpu({_TIMES: "", **before, **_texts(typed)})
+        rows = [made if custom.name == name else custom for custom in session.custom.gpus]
+        _put_gpus(rows if name else [*rows, made])
+    except ProfetError as error:
+        st.session_state["custom-gpu:problem"] = str(error)
 
 
 def _gpu_cells(custom: CustomGpu) -> dict[str, str]:
@@ -185,8 +271,8 @@ def _made_gpu(cells: dict[str, str]) -> CustomGpu:
         cells[_TF32] = HAS_NONE
     if cells["images_per_s"]:
         # A new throughput replaces what an earlier step said.
-        cells["times_reference"] = ""
-    elif not cells["times_reference"]:
+        cells[_TIMES] = ""
+    elif not cells[_TIMES]:
         cells["precision"] = ""
     custom = custom_gpu_from(cells, load_resources().gpus)
     if step_ms and custom.point is not None and cells["images_per_s"]:

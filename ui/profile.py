@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import streamlit as st
 
 from profet_core import InputError, ProfetError
-from profet_core.errors import STEPS_CODES, Code, Note
+from profet_core.errors import ACTION_CODES, STEPS_CODES, Code, Note
 from profet_core.layers.by_name import NO_NETWORK
 from profet_core.layers.logs import TrainingLog
 from profet_core.layers.measured import LONGEST_TIME
@@ -186,25 +186,72 @@ def _latency_input(resources: Resources, slot: Slot, label: str) -> None:
         aside_note(_aside(slot), session.network.anchor, resources.gpu_words)
 
 
+def _guesses(resources: Resources, held: Held) -> dict[str, Any]:
+    """Of what is missing: what the file's name says, None where it says nothing."""
+    batch_size, pixels = sizes_in_name(held.read.file_name or held.name)
+    anchor = anchor_in_text(resources.models, resources.catalog, held.read.file_name or held.name)
+    return {"anchor": anchor, "batch_size": batch_size, "pixels": pixels}
+
+
+def answer_from_name(resources: Resources) -> None:
+    """Take what the shown file doesn't say from its name, if that says all of it."""
+    held = profile_in_slot(resources, session.profile)
+    if not held.missing or st.session_state.get(_asked_key(held)):
+        return
+    anchor = held.anchor or session.network.anchor
+    guesses = _guesses(resources, held) | ({} if anchor is None else {"anchor": anchor})
+    given = {name: guesses[name] for name in held.missing}
+    if None not in given.values():
+        _answer_missing(held, given)
+        profile_in_slot(resources, session.profile)
+
+
+def _answer_missing(held: Held, given: Mapping[str, Any]) -> None:
+    change_profile(held.key, given)
+    if "anchor" in given:
+        session.network.anchor = session.custom.chosen_anchor = given["anchor"]
+
+
+def _asked_key(held: Held) -> str:
+    """Key of whether the form asks though the file's name says all."""
+    return f"missing:asked:{held.key}"
+
+
+def _show_answered(resources: Resources, held: Held) -> None:
+    """Say which sizes are from the file's name, with a button that asks for them."""
+    guesses = _guesses(resources, held)
+    sizes = {name: size for name in _SIZE_LABELS if (size := guesses[name]) and getattr(held.read.meta, name) is None}
+    if not held.is_custom or not sizes or any(getattr(held, name) != size for name, size in sizes.items()):
+        return
+    words = {"batch_size": f"batch {guesses['batch_size']}", "pixels": f"{guesses['pixels']} px"}
+    said = " and ".join(words[name] for name in sizes)
+
+    def ask() -> None:
+        st.session_state[_asked_key(held)] = True
+        change_profile(held.key, dict.fromkeys(sizes))
+        st.session_state.update({one.key: None for name, one in session.profile.sizes.items() if name in sizes})
+
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(
+            plain(f"{sentence(said)} {'are' if len(sizes) > 1 else 'is'} from the file's name."), width="content"
+        )
+        st.button(":primary[Change]", key="missing:change", type="tertiary", on_click=ask)
+
+
 def missing_input(resources: Resources, held: Held) -> None:
     """Ask once for what the visitor's file doesn't say: the GPU, batch and image size; its name may say them."""
     if not held.missing:
+        _show_answered(resources, held)
         return
-    batch_size, pixels = sizes_in_name(held.name)
-    guesses = {
-        "anchor": anchor_in_text(resources.models, resources.catalog, held.name),
-        "batch_size": batch_size,
-        "pixels": pixels,
-    }
+    guesses = _guesses(resources, held)
     keys = {name: f"missing:{name}:{held.key}" for name in held.missing}
     for name, key in keys.items():
         st.session_state.setdefault(key, guesses[name])
 
     def answer() -> None:
-        given = {name: st.session_state[key] for name, key in keys.items() if st.session_state[key] is not None}
-        change_profile(held.key, given)
-        if "anchor" in given:
-            session.network.anchor = session.custom.chosen_anchor = given["anchor"]
+        _answer_missing(
+            held, {name: st.session_state[key] for name, key in keys.items() if st.session_state[key] is not None}
+        )
 
     with st.form("missing"):
         found = " Values taken from the file name are filled in." * any(guesses[name] is not None for name in keys)
@@ -444,7 +491,7 @@ def _network_notices(network: Predicted) -> None:
     for note in network.training.warnings:
         if note.code is Code.USUAL:
             st.markdown(plain(note))
-        elif note.code in (Code.SLOWER, Code.FASTER, Code.COUNTS):
+        elif note.code in ACTION_CODES:
             show_warning(note)
         else:
             st.caption(plain(note))
@@ -462,15 +509,19 @@ def show_notices(network: Predicted, *, besides: Collection[Code] = ()) -> None:
         _network_notices(network)
         return
     warnings = besides_steps(network.training.warnings, network.held)
-    lines: list[str] = [note for note in warnings if note.code not in (*besides, Code.CORRECTED)]
+    shown = [note for note in warnings if note.code not in besides]
+    lines: list[str] = [note for note in shown if note.code in ACTION_CODES]
     found = diagnose(profile, network.training.prediction.anchor_latency_ms)
     if found.another_gpu_helps and found.gpu_busy_share is not None and found.gpu_busy_share < MOSTLY_BUSY:
         lines.append(found.sentence)
     if lines:
         mark = "- " if len(lines) > 1 else ""
         st.warning("\n".join(f"{mark}{plain(line)}" for line in lines), icon=":material/warning:")
+    notes: list[str] = [note for note in shown if note.code not in {*ACTION_CODES, Code.CORRECTED}]
+    notes += [f"Ignored in the file: {line}." for line in profile.ignored]
+    with st.expander(f"{len(notes)} notes about this profile") if len(notes) > 1 else nullcontext():
+        for note in notes:
+            st.caption(plain(note))
     # Nothing is wrong with the numbers for these.
     for corrected in (note for note in warnings if note.code is Code.CORRECTED):
         st.caption(plain(corrected))
-    for note in profile.ignored:
-        st.caption(f"Ignored in the file: {plain(note)}.")

@@ -53,15 +53,22 @@ def content_policy() -> str:
     )
 
 
-#: Without these the charts' code and the icons are requested last, though the line is idle while the scripts start.
-_HINTS = ", ".join(
-    f'<./{path.relative_to(STATIC).as_posix()}>; rel={relation}; crossorigin; fetchpriority="low"'
-    for pattern, relation in (
-        ("js/PlotlyChart.*.js", "modulepreload"),
-        ("media/MaterialSymbols-*.woff2", 'preload; as=font; type="font/woff2"'),
+def _hints(*scripts: str) -> str:
+    """Return a Link header for a page that needs these scripts, and icons."""
+    patterns = [(f"js/{name}.*.js", "modulepreload") for name in scripts]
+    patterns += [("media/MaterialSymbols-*.woff2", 'preload; as=font; type="font/woff2"')]
+    return ", ".join(
+        f'<./{path.relative_to(STATIC).as_posix()}>; rel={relation}; crossorigin; fetchpriority="low"'
+        for pattern, relation in patterns
+        for path in (STATIC / "static").glob(pattern)
     )
-    for path in (STATIC / "static").glob(pattern)
-)
+
+
+#: Without these a page's charts and icons are requested last, though the line is idle while the scripts start. The
+#: first page has bars of its own: Plotly's megabyte would come before all else that it needs.
+_HINTS = dict.fromkeys(_ADDRESSES, _hints("PlotlyChart")) | {
+    "/": _hints("BidiComponent", "serialization", "recordbatch")
+}
 
 
 class StaticFiles:
@@ -75,7 +82,7 @@ class StaticFiles:
 
         async def send_with_hints(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message)["Link"] = _HINTS
+                MutableHeaders(scope=message)["Link"] = _HINTS[path]
             await send(message)
 
         path = scope["path"] if scope["type"] == "http" and scope["method"] in ("GET", "HEAD") else ""

@@ -380,7 +380,7 @@ class PredictView(Part):
 
     per = one_of({"step": "Step", "epoch": "Epoch", "training": "Training"}, "training")
     chart = one_of({"bars": "Bars", "scatter": "Scatter", "table": "Table"})
-    sort = one_of({Sort.LATENCY: "Time", Sort.COST: "Cost", Sort.NAME: "Name"})
+    sort = one_of({Sort.COST: "Cost", Sort.LATENCY: "Time", Sort.NAME: "Name"})
     against: Field[str] = Field(USUAL_PLAN, lambda text, _: text)
 
 

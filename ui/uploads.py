@@ -20,6 +20,7 @@ from profet_profiles.sandbox import read_guarded, taken
 from ui.custom import GivenNetwork, add_profile, given_network
 from ui.resources import Held, Resources
 from ui.server import others_first
+from ui.session import session
 from ui.streamlit_internals import forget_upload
 from ui.words import log_failure, plain, show_code, show_error
 
@@ -142,6 +143,9 @@ def upload_input(prefix: str) -> None:
         "plain or gzip. Or the folder plugins/profile/RUN as zip or tar.gz. About says how to record one. At most "
         f"{max_upload_mb()} MB a file: `{CONVERT_COMMAND}` reduces larger ones.",
     )
+    if session.custom.profiles:
+        # Room for what belongs to the profile that is there.
+        return
     st.caption(f"JSON, trace or zip, up to {max_upload_mb()} MB")
     with st.expander("Keep layer names private", icon=":material/lock:", key=f"{prefix}:private"):
         st.markdown(_REVEALS)

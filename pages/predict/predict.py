@@ -10,16 +10,26 @@ import streamlit as st
 from msgspec import structs
 from msgspec.structs import replace
 
-from pages.predict.results import Answered, opened_row, show_bars, show_cards, show_details, show_none, show_scatter
+from pages.predict.results import (
+    Answered,
+    opened_row,
+    show_cards,
+    show_details,
+    show_none,
+    show_plan_bars,
+    show_scatter,
+)
 from profet_core import ProfetError
 from profet_core.answers.advise import AdviseAnswer, advise_training, answer_advise, best_batch, spot_plan
 from profet_core.answers.report import report_html, report_source
 from profet_core.catalog.instance import offer_name, price_line
 from profet_core.errors import Code
 from profet_core.latency import LEVEL
+from profet_core.prediction.models import held_out_errors
 from profet_core.training.advise import Advice, Preset, Sort, sorted_rows
 from profet_core.training.plans import Period, Plan
-from profet_core.training.words import headline
+from profet_core.training.recommend import Recommended
+from profet_core.training.words import error_sentence
 from ui import tables
 from ui.columns import predict_columns
 from ui.custom import profile_in_slot
@@ -48,7 +58,7 @@ from ui.session import NetworkFile, Part, PredictView, Training, session
 from ui.words import plain
 
 TITLE = ":primary[PROFET]\N{EN SPACE}Which cloud GPU should I train my CNN on?"
-NO_PROFILE = "No profile? Choose a network by name, or paste your progress bar."
+NO_PROFILE = "No profile? Use a network's name"
 #: Keys of what is remembered between two moves of a slider, and of the choice of an instance.
 _PROFILED, _DETAILS = "predict:profiled", "predict:details"
 _BOUNDARY = "Training steps only: no start-up, {}storage or egress."
@@ -101,30 +111,27 @@ def main(resources: Resources) -> None:
     per = Period.STEP if network.batch_size is None else Period(session.predict.per)
     plans = [row for row in rows if row.has_number]
     advice = answer.advice.among(plans) if plans else answer.advice
-    if plans and per is Period.TRAINING:
-        if not advice.recommended.none_meets:
-            st.markdown(plain(headline(advice.recommended)))
-        if spot := spot_plan(resources, advice):
-            st.markdown(plain(spot.sentence))
-        if found := best_batch(resources, replace(answer, advice=advice)):
-            st.caption(plain(found.sentence))
+    if plans and per is Period.TRAINING and (spot := spot_plan(resources, advice)):
+        st.markdown(plain(spot.sentence))
     missing_input(resources, network.held)
     latency_question(network)
     if plans:
         show_cards(advice.recommended, per)
+        _below_cards(resources, answer, advice, per)
     else:
         show_none(rows, answer.training.batch_size if network.batch_size else None)
     size_sliders(resources)
     _toolbar(resources)
     show_notices(network, besides=(Code.MORE_CLASSES,))
-    _show_result(resources, network, answer, rows, per)
+    if plans:
+        _show_result(resources, network, answer, advice.recommended, rows, per)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         # Larger machines of a GPU that one can rent alone are not among them.
         every = session.offers.preset == Preset.ALL and not (session.training.whole_nodes or session.offers.gpu_count)
         count = f"All single-GPU offers ({len(rows)}). " if every else ""
         data = "data, " if session.training.loading == "off" else ""
         st.caption(f"{count}{_BOUNDARY.format(data)} {price_line(row.offer for row in rows)}", width="content")
-        if session.predict.chart != "table":
+        if session.predict.chart == "scatter":
             _details_choice(rows)
     if plans:
         with exports:
@@ -135,14 +142,27 @@ def main(resources: Resources) -> None:
         show_details(resources, opened, per, lambda: _advised(resources, current_network(resources)), link)
 
 
+def _below_cards(resources: Resources, answer: AdviseAnswer, advice: Advice, per: Period) -> None:
+    """Say how far off such predictions were, and which batch size is cheaper."""
+    lines = [error_sentence(advice.recommended, *held_out_errors(resources.models.folder))]
+    if per is Period.TRAINING and (found := best_batch(resources, replace(answer, advice=advice))):
+        lines.append(found.sentence)
+    st.caption(plain(" ".join(filter(None, lines))))
+
+
 def _show_result(
-    resources: Resources, network: Predicted, answer: AdviseAnswer, rows: Sequence[Plan], per: Period
+    resources: Resources,
+    network: Predicted,
+    answer: AdviseAnswer,
+    recommended: Recommended,
+    rows: Sequence[Plan],
+    per: Period,
 ) -> None:
-    """Draw bars, scatter or table."""
+    """Draw bars, scatter or table of the rows, of which one has a number."""
     limits, view = answer.advice.limits, session.predict.chart
     if view == "bars":
-        profiled = _profiled_plans(resources, network, answer)
-        show_bars(rows, profiled, per, limits, network.training.prediction.interval_level or LEVEL)
+        profiled, level = _profiled_plans(resources, network, answer), network.training.prediction.interval_level
+        show_plan_bars(rows, recommended, profiled, per, limits, level or LEVEL)
     elif view == "scatter":
         show_scatter(rows, per, limits)
     else:
@@ -194,9 +214,9 @@ def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnsw
 
 
 def _details_choice(rows: Sequence[Plan]) -> None:
-    """Offer what a click on a bar does to who has no mouse."""
+    """Offer what a click on a point does to who has no mouse."""
     names = {row.label: f"{offer_name(row.offer)} ({row.code})" for row in rows}
-    look: Any = {"index": None, "placeholder": "Details of …", "label_visibility": "collapsed", "width": 250}
+    look: Any = {"index": None, "placeholder": "Open an instance …", "label_visibility": "collapsed", "width": 250}
     # It opens one after another: the choice is not kept.
     st.session_state[_DETAILS] = None
     choose = lambda: session.predict_table.choose(st.session_state[_DETAILS] or "")  # noqa: E731

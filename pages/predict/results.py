@@ -11,6 +11,7 @@ import numpy as np
 import streamlit as st
 
 from profet_core.answers.advise import AdviseAnswer
+from profet_core.catalog.collection import is_custom
 from profet_core.catalog.gpus import is_half
 from profet_core.catalog.instance import (
     CUSTOM_PROVIDER,
@@ -44,14 +45,17 @@ from profet_core.training.words import (
     skipped_sentence,
 )
 from profet_profiles.units import (
+    S_PER_HOUR,
     TimeUnit,
     format_certainty,
+    format_duration,
     format_ms,
     format_significant,
     format_usd,
     format_usd_range,
     shared_time_unit,
 )
+from ui.bars import BarAxis, BarRow, show_bars
 from ui.charts import (
     COLORS,
     GRAY,
@@ -59,10 +63,8 @@ from ui.charts import (
     Bar,
     Figure,
     Part,
-    bar_chart,
     framed,
     line_at,
-    muted_color,
     no_markup,
     show_chart,
     show_legend,
@@ -105,7 +107,7 @@ def trade_off(
     seconds = unit.seconds
     times, dollars = [time_s / seconds for time_s, _ in ends], [usd for _, usd in ends]
     _, x = Shown(f"Time ({unit.name})", format_significant).axis(times)
-    _, y = Shown("Cost", format_usd, prefix="$").axis(dollars)
+    _, y = Shown("Cost ($)", format_usd, prefix="$").axis(dollars)
     # Labels of the frontier stand to the left of their marks.
     x["range"] = [math.log10(min(times)) - 0.2, math.log10(max(times)) + 0.1]
     frontier = sorted((points[label] for label in points if label in best), key=lambda point: point.of.total_s)
@@ -204,10 +206,11 @@ def show_cards(found: Recommended, per: Period) -> None:
     if found.none_meets:
         st.warning(plain(closest_sentence(found)), icon=":material/timer_off:")
     unit, totals = per.unit(found.plans), found.plans[0].table.totals(per)
-    for column, card in zip(st.columns(len(found.cards), border=True), found.cards, strict=True):
+    for column, card in zip(st.columns(len(Goal)), found.cards, strict=False):
         is_choice = Goal.BALANCE in card.goals and len(found.choices) > 1
-        help_text = "Lowest time × cost." if is_choice else None
-        column.markdown("  \n".join(_lines(found, card, totals, per, unit)), help=help_text)
+        help_text = "The lowest product of time and cost." if is_choice else None
+        text = "  \n".join(_lines(found, card, totals, per, unit))
+        column.container(border=True, height="stretch").markdown(text, help=help_text)
     lines = [skipped_sentence(plan, found.limits, _totals(totals.of(plan), per, unit)) for plan in found.skipped]
     if lines:
         st.caption(plain(" ".join(lines)))
@@ -220,19 +223,32 @@ def _totals(shown: Totals, per: Period, unit: TimeUnit) -> str:
 def _lines(found: Recommended, card: Recommendation, totals: Totals, per: Period, unit: TimeUnit) -> list[str]:
     plan, shown = card.plan, totals.of(card.plan)
     ends, likely, limited = shown.interval, plan.within_limits, found.limits.given and not found.none_meets
-    spread = f":small[({plain(format_usd_range(ends.low_usd, ends.high_usd))})]" if ends else ""
-    numbers = f"{format_usd(shown.total_usd)}{per.cost_suffix} · {unit.words(shown.total_s)}"
-    small = []
+    time, cost = unit.words(shown.total_s), f"{format_usd(shown.total_usd)}{per.cost_suffix}"
+    numbers = [
+        _number(cost, ends and format_usd_range(*ends.usd).removeprefix("$")),
+        _number(time, ends and unit.range_words(*ends.seconds).removesuffix(f" {unit.name}")),
+    ]
+    if card.goals[0] is Goal.FASTEST:
+        numbers.reverse()
+    # The other unit of a long training.
+    days = format_duration(shown.total_s) if shown.total_s >= _DAYS_FROM_S and unit.seconds == S_PER_HOUR else ""
+    price = f"{format_usd(plan.offer.usd_per_hour)}/h"
+    small = [" · ".join([f"{days} at {price}" if days else price, plan.code])]
     if card.alternative is not None:
         small.append(alternative_sentence(card, _totals(totals.of(card.alternative), per, unit)))
     if limited and likely is not None:
         small.append(f"Meets your limits: {format_certainty(likely)} likely")
     small += [sentence(note) for note in (plan.loading_note, plan.fit_note) if note]
     return [
-        f"{card_title(found, card)}: **{plain(plan.name)}** :small[{plain(plan.code)}]",
-        f"**{plain(numbers)}** {spread}",
+        f"{card_title(found, card)}: **{plain(plan.name)}**",
+        " · ".join(numbers),
         *(f":small[{plain(line)}]" for line in small),
     ]
+
+
+def _number(words: str, ends: str | None) -> str:
+    """Return a number, and behind it its range, in its unit."""
+    return f"**{plain(words)}**" + (f" :small[({plain(ends)})]" if ends else "")
 
 
 def show_none(rows: Sequence[Plan], batch_size: int | None) -> None:
@@ -248,80 +264,103 @@ def show_none(rows: Sequence[Plan], batch_size: int | None) -> None:
     st.button(f"Use batch {largest:,}", on_click=partial(setattr, session.training, "batch", largest))
 
 
+#: From two days on, hours are written as days too.
+_DAYS_FROM_S = 48 * S_PER_HOUR
 _TIME = {Period.STEP: "Latency per step", Period.EPOCH: "Time per epoch", Period.TRAINING: "Training time"}
 _COST = {
     Period.STEP: f"Cost per {COSTED_STEPS:,} steps",
     Period.EPOCH: "Cost per epoch",
     Period.TRAINING: "Training cost",
 }
-#: Letters of a machine's code in front of its bars.
-_CODE_LETTERS = 26
 #: What an anchor's latency is, whoever measured it.
 _ANCHOR = f"{BasisWord.MEASURED} (anchor)"
+#: Rows that show before all are asked for, beside the anchor and the visitor's own.
+_FEW_ROWS = 10
 
 
-def show_bars(rows: Sequence[Plan], profiled: Mapping[str, Plan], per: Period, limits: Limits, level: float) -> None:
-    """Two charts side by side: the same rows in the same order.
+def show_plan_bars(
+    rows: Sequence[Plan], found: Recommended, profiled: Mapping[str, Plan], per: Period, limits: Limits, level: float
+) -> None:
+    """Cost and time of each row side by side, the recommended rows above the others.
 
     `profiled`: label -> plan at the profiled size, where another one is shown.
     """
     plans = [row for row in rows if row.has_number]
-    if not plans:
-        return
-    unit, pairs, totals = per.unit(plans), list[tuple[Bar, ...]](), plans[0].table.totals(per)
+    unit, totals = per.unit(plans), plans[0].table.totals(per)
     usual = next(iter(profiled.values())).table.totals(per) if profiled else None
-    for row, name in zip(rows, _names(rows), strict=True):
+    tags = {} if len(found.choices) == 1 else {card.plan.label: _tag(card.goals) for card in found.cards}
+    ordered = sorted(rows, key=lambda row: row.label not in tags)
+    names, drawn = [row.name for row in rows], list[BarRow]()
+    for number, row in enumerate(ordered):
         if row.has_number:
             before = usual.of(profiled[row.label]) if usual is not None and row.label in profiled else None
-            pairs.append(_pair(row, name, totals.of(row), before, unit))
+            bars = _pair(row, totals.of(row), before, unit)
         else:
-            pairs.append((Bar(key=row.label, name=name, text=why_not(row)),) * 2)
-    times, costs = zip(*pairs, strict=True)
-    time_limit = limits.deadline_s / unit.seconds if limits.deadline_s else None
-    charts = (
-        ("latency-bars", times, _TIME[per], unit.name, time_limit),
-        ("cost-bars", costs, _COST[per], "$", limits.budget_usd),
+            bars = (Bar(key=row.label, name=_name(row), text=why_not(row)),) * 2
+        is_own = row.is_anchor or is_custom(row.offer)
+        marks = (
+            *([RETIRED_MARK.strip()] if RETIRED_MARK in row.name else []),
+            # The machine's code where the name does not tell two rows apart.
+            *([row.code] if names.count(row.name) > 1 else []),
+            *(["(anchor)"] if row.is_anchor else []),
+        )
+        tag, is_kept = tags.get(row.label, ""), number < _FEW_ROWS or is_own
+        drawn.append(
+            BarRow(bars=bars, marks=marks, tag=tag, bold=bool(tag) or row.is_anchor, first=bool(tag), kept=is_kept)
+        )
+    limited = per is Period.TRAINING
+    axes = (
+        BarAxis("cost-bars", f"{_COST[per]} ($)", "$", limits.budget_usd if limited else None, "budget"),
+        BarAxis(
+            "latency-bars",
+            f"{_TIME[per]} ({unit.name})",
+            limit=limits.deadline_s / unit.seconds if limited and limits.deadline_s else None,
+            limit_name="deadline",
+        ),
     )
-    for column, (key, bars, title, name, limit) in zip(st.columns(2, gap="small"), charts, strict=True):
-        limit = limit if per is Period.TRAINING else None
-        with column:
-            chart = bar_chart(bars, f"{title} ({name})", name=f"{title} per instance", limit=limit)
-            show_chart(chart, key, session.predict_table.choose)
+    show_bars(axes, drawn, f"{_COST[per]} and {_TIME[per].lower()} per instance", "bars", session.predict_table.choose)
     words = {color: f"{word}: {word.words}" for word, color in COLORS.items()}
     if all(plan.is_anchor for plan in plans if plan.basis.is_exact):
         words[COLORS[BasisWord.MEASURED]] = _ANCHOR
     more = [f"├─┤ {level:.0%} prediction interval", *(["│ at the profiled size"] if profiled else [])]
     more += ["▨ waits for data"] if any(plan.waiting for plan in plans) else []
     more += ["▧ may not fit in memory"] if any(plan.fit_chance < limits.certainty for plan in plans) else []
-    show_legend(times, words, *(text.replace(" ", "\N{NO-BREAK SPACE}") for text in more))
+    legend = [row.bars[0] for row in drawn]
+    show_legend(legend, words, *(text.replace(" ", "\N{NO-BREAK SPACE}") for text in more))
 
 
-def _pair(plan: Plan, name: str, shown: Totals, usual: Totals | None, unit: TimeUnit) -> tuple[Bar, ...]:
-    """Return the bars of time and cost that a period has of a plan; `usual`: at the profiled size."""
+def _tag(goals: Sequence[Goal]) -> str:
+    """Say what a row is recommended for."""
+    return "Best" if len(goals) == len(Goal) else ", ".join(goals).capitalize()
+
+
+def _name(plan: Plan) -> str:
+    return plan.name.removesuffix(RETIRED_MARK)
+
+
+def _pair(plan: Plan, shown: Totals, usual: Totals | None, unit: TimeUnit) -> tuple[Bar, ...]:
+    """Return the bars of cost and time that a period has of a plan; `usual`: at the profiled size."""
     offer, ends, basis = plan.offer, shown.interval, plan.basis.word
-    is_dimmed = plan.table.excess.item(plan.number) > 1
-    is_doubtful, waiting = plan.fit_chance < plan.table.limits.certainty, plan.waiting
     # A sample's latency on its anchor was measured by others than the visitor.
     basis_words = _ANCHOR if plan.is_anchor and basis is BasisWord.MEASURED else basis
     date = f"{offer.as_of}, {offer.market}" if offer.as_of else offer.market
     facts = [f"{format_usd(offer.usd_per_hour)}/h ({date})", basis_words, plan.note]
-    about = "".join(f"<br>{no_markup(fact)}" for fact in facts if fact)
-    title, usual_ends = f"<b>{no_markup(plan.name)}</b> {no_markup(plan.code)}<br>", usual and usual.interval
+    title, usual_ends = f"{plan.name} ({plan.code})", usual and usual.interval
 
     def bar(value: float, ends: Ends, words: Words, range_words: Words, before: Sequence[float], seconds: float) -> Bar:
         text = words(value)
         return Bar(
             key=plan.label,
-            name=name,
+            name=_name(plan),
             color=COLORS[basis],
             value=value / seconds,
             low=ends and ends[0] / seconds,
             high=ends and ends[1] / seconds,
             text=text,
-            dimmed=is_dimmed,
-            waiting=waiting,
-            doubtful=is_doubtful,
-            hover=title + (f"{text} ({range_words(*ends)})" if ends else text) + about,
+            dimmed=plan.table.excess.item(plan.number) > 1,
+            waiting=plan.waiting,
+            doubtful=plan.fit_chance < plan.table.limits.certainty,
+            hover="\n".join(filter(None, [title, f"{text} ({range_words(*ends)})" if ends else text, *facts])),
             usual=before[0] / seconds if before[0] else None,
             usual_end=before[1] / seconds,
         )
@@ -331,8 +370,8 @@ def _pair(plan: Plan, name: str, shown: Totals, usual: Totals | None, unit: Time
         times = usual.total_s, usual_ends.high_s if usual_ends else usual.total_s
         costs = usual.total_usd, usual_ends.high_usd if usual_ends else usual.total_usd
     return (
-        bar(shown.total_s, ends and ends.seconds, unit.words, unit.range_words, times, unit.seconds),
         bar(shown.total_usd, ends and ends.usd, format_usd, format_usd_range, costs, 1.0),
+        bar(shown.total_s, ends and ends.seconds, unit.words, unit.range_words, times, unit.seconds),
     )
 
 
@@ -345,17 +384,6 @@ def show_scatter(rows: Sequence[Plan], per: Period, limits: Limits) -> None:
         limited = (limits.deadline_s, limits.budget_usd) if per is Period.TRAINING else ()
         figure = trade_off(plans, plans[0].table.totals(per), best, anchors, *limited)
         show_chart(figure, "trade-off", session.predict_table.choose)
-
-
-def _names(rows: Sequence[Plan]) -> list[str]:
-    """GPU and cloud; the machine's code too, small, where that would not tell two rows apart."""
-    short, names = [row.name for row in rows], []
-    for row, name in zip(rows, short, strict=True):
-        text, code = no_markup(name), no_markup(row.code[:_CODE_LETTERS])
-        text = text.replace(RETIRED_MARK, f"<span style='color:{muted_color()}'>{RETIRED_MARK}</span>")
-        text += f" <span style='font-size:10px'>{code}</span>" if short.count(name) > 1 else ""
-        names.append(f"<b>{text} (anchor)</b>" if row.is_anchor else text)
-    return names
 
 
 def why_not(row: Plan) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
@@ -301,6 +301,25 @@ def load_models(folder: Path | str | None = None) -> Models:
 
 
 _FILES = (MANIFEST_NAME, CALIBRATED_NAME)
+
+
+#: Report and the row of it that has the error of published speeds of networks and sources that were held out.
+_ESTIMATE_REPORT, _UNSEEN_ROW = "estimate_validation.json", "families, as answered to users of another source"
+
+
+@cache
+def held_out_errors(folder: Path) -> tuple[float | None, float | None]:
+    """Mean error on held-out networks unlike all others, percent: on profiled GPUs, and on others; None: no report."""
+
+    def report(name: str) -> Any:
+        return json.loads((folder / name).read_bytes())
+
+    profiled = others = None
+    with suppress(OSError, KeyError):
+        profiled = report("validation.json")["default"]["without_twin"]["mape_with_latency"]
+    with suppress(OSError, KeyError, StopIteration):
+        others = next(row["mape"] for row in report(_ESTIMATE_REPORT)["judged"] if row["held_out"] == _UNSEEN_ROW)
+    return profiled, others
 
 
 class CustomModels(Struct, frozen=True):

@@ -307,7 +307,7 @@ class Goal(StrEnum):
 
     CHEAPEST = "cheapest"
     FASTEST = "fastest"
-    BALANCE = "best balance of time and cost"
+    BALANCE = "best trade-off"
 
 
 class Recommendation(Struct, frozen=True):
@@ -357,7 +357,7 @@ class Recommended(Struct, frozen=True):
 def recommend(table: CostTable, rows: Sequence[int]) -> Recommended:
     """Recommend some of a table's rows, of which there must be one.
 
-    The best balance has the lowest product of time and cost: being twice as fast offsets twice the cost.
+    The best trade-off has the lowest product of time and cost: being twice as fast offsets twice the cost.
     """
     every, limits = table.cheapest_first(rows), table.limits
     choices = _choices(table, every)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from profet_core.catalog.collection import is_guess
-from profet_core.catalog.instance import CUSTOM_HARDWARE, RETIRED, RETIRED_MARK, SPOT
+from profet_core.catalog.instance import CUSTOM_HARDWARE, RETIRED, RETIRED_MARK, SPOT, gpu_words
 from profet_core.training.advise import Advice, Dominated, Upgrade
 from profet_core.training.cost import MEASURED_EPOCH_FACTOR
 from profet_core.training.plans import Limits, Plan
@@ -121,6 +121,19 @@ def alternative_sentence(card: Recommendation, totals: str) -> str:
     criterion = Criterion.CHEAPER if card.goals[0] is Goal.CHEAPEST else Criterion.FASTER
     words = tie_words(card.plan, card.alternative, criterion)
     return f"{words[0].upper()}{words[1:]}: {card.alternative.name}, {totals}"
+
+
+def error_sentence(found: Recommended, profiled_percent: float | None, others_percent: float | None) -> str:
+    """'On networks that the models had not seen, GPUs like V100 SXM were off by 10%, like B300 by 18%.'."""
+    plans = [card.plan for card in found.cards if not card.plan.basis.is_exact]
+    parts = list[str]()
+    for percent, rough in ((profiled_percent, False), (others_percent, True)):
+        gpus = dict.fromkeys(gpu_words(plan.offer) for plan in plans if plan.basis.is_rough is rough)
+        if gpus and percent is not None:
+            *others, last = gpus
+            were = "" if parts else " were off"
+            parts.append(f"{' and '.join(filter(None, [', '.join(others), last]))}{were} by {percent:.0f}%")
+    return f"On networks that the models had not seen, GPUs like {', like '.join(parts)}." if parts else ""
 
 
 def answer_sentences(advice: Advice) -> tuple[str, ...]:

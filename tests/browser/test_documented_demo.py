@@ -32,12 +32,14 @@ def assert_no_red(page: Page) -> None:
     expect(page.get_by_test_id("stAlertContentError")).to_have_count(0)
 
 
-def test_anchor_upload_and_latency_give_four_bars_of_latency_and_of_cost_in_six_actions(page, app_url, flat):
+@pytest.mark.parametrize(("first", "file"), [("anchor", "test_A.json"), ("upload", "vgg16_128ds_16bs_g3s.json")])
+def test_the_documented_steps_give_four_bars_of_latency_and_of_cost_in_six_actions(page, app_url, flat, first, file):
     open_page(page, app_url)
+    give = [lambda: click(page, "Upload"), lambda: (give_file(page, flat, file), settle(page))]
+    anchor = [lambda: choose_gpu(page, ANCHOR, "g3s.xlarge")]
     actions = [
-        lambda: choose_gpu(page, ANCHOR, "g3s.xlarge"),
-        lambda: click(page, "Upload"),
-        lambda: (give_file(page, flat, "test_A.json"), settle(page)),
+        # In the other order, the file's name has the anchor.
+        *(anchor + give if first == "anchor" else give),
         lambda: type_number(page, LATENCY, "122400 us", "textbox"),
         lambda: click(page, "PROFET's 4"),
     ]
@@ -47,28 +49,54 @@ def test_anchor_upload_and_latency_give_four_bars_of_latency_and_of_cost_in_six_
         assert_no_red(page)
     times, costs = bars(page, "latency-bars"), bars(page, "cost-bars")
     assert len(times) == len(costs) == len(ORIGINAL)
-    (anchor,) = [text for name, text in times if name.endswith("(anchor)")]
-    assert anchor.startswith("122") and "ms" in anchor
-    expect(page).to_have_url(f"{app_url}/?source=upload&latency=122400+us&anchor=g3s.xlarge&preset=original")
+    (measured,) = [text for name, text in times if name.endswith("(anchor)")]
+    # A step where no file says the batch size, else the training.
+    assert measured.startswith("122 ms") is (first == "anchor") and not measured.startswith("enter")
+    sizes = "" if first == "anchor" else "&profiled_batch=16&profiled_pixels=128"
+    expect(page).to_have_url(f"{app_url}/?source=upload&latency=122400+us&anchor=g3s.xlarge{sizes}&preset=original")
     expect(page.get_by_test_id("stAlert")).to_have_count(0)
 
 
-def test_upload_first_then_one_form_asks_for_the_rest_prefilled_by_the_file_s_name(page, app_url, flat):
-    open_page(page, f"{app_url}/?preset=original&per=epoch")
-    click(page, "Upload")
-    give_file(page, flat, "vgg16_128ds_16bs_g3s.json")
+def test_a_file_dropped_on_the_charts_answers_from_its_name_until_the_visitor_changes_that(page, app_url, flat):
+    open_page(page, app_url)
+    before = bars(page, "cost-bars")
+    assert drop(page, "huge.json", " " * (31 * 2**20)) == [True, True]
+    expect(page.get_by_role("status").filter(has_text="huge.json is 31.0 MB; the limit is 30 MB")).to_be_visible()
+    assert bars(page, "cost-bars") == before and page.url == f"{app_url}/"
+    assert drop(page, "vgg16_128ds_16bs_g3s.json", flat.decode()) == [True, True]
+    expect(page.get_by_text("Batch 16 and 128 px are from the file's name.")).to_be_visible()
     settle(page)
-    expect(page.locator(".js-plotly-plot")).to_have_count(0)
-    expect(page.get_by_role("combobox", name="Which GPU was this recorded on?")).to_have_value("M60 (g3s.xlarge)")
-    expect(page.get_by_role("spinbutton", name="Batch size")).to_have_value("16")
     assert_no_red(page)
+    batch, pixels = (page.get_by_role("slider", name=name) for name in ("Batch size", "Image size (pixels)"))
+    expect(batch).to_have_attribute("aria-valuetext", "16")
+    expect(pixels).to_have_attribute("aria-valuetext", "128")
+    page.get_by_role("button", name="Change", exact=True).click()
+    settle(page)
+    for slider in (batch, pixels):
+        expect(slider).to_have_attribute("aria-valuetext", "–")
+    page.get_by_role("spinbutton", name="Batch size").fill("32")
     proceed(page)
-    assert len(bars(page, "latency-bars")) == len(bars(page, "cost-bars")) == len(ORIGINAL)
-    expect(page.get_by_role("slider", name="Batch size")).to_have_attribute("aria-valuetext", "16")
-    expect(page.get_by_role("button", name="Continue")).to_have_count(0)
+    expect(batch).to_have_attribute("aria-valuetext", "32")
+    expect(pixels).to_have_attribute("aria-valuetext", "128")
     page.reload()
     settle(page)
     expect(page.get_by_text("Your upload is gone after a reload.")).to_be_visible()
+
+
+_DROP = """async ([name, text]) => {
+  const dataTransfer = new DataTransfer(), more = {bubbles: true, cancelable: true, dataTransfer};
+  dataTransfer.items.add(new File([text], name, {type: "application/json"}));
+  const chart = document.querySelector(".profet-bars"), drop = new DragEvent("drop", more);
+  chart.dispatchEvent(new DragEvent("dragover", more));
+  const isShown = document.querySelector(".profet-drop") !== null;
+  chart.dispatchEvent(drop);
+  return [isShown, drop.defaultPrevented];
+}"""
+
+
+def drop(page: Page, name: str, text: str) -> list[bool]:
+    """Drop a file on the charts; returns whether there was a target, and whether the browser leaves it to the page."""
+    return page.evaluate(_DROP, [name, text])
 
 
 def test_on_a_phone_a_labelled_button_leads_to_the_upload_and_the_form_is_in_sight_after_it(phone, app_url, flat):
@@ -85,7 +113,7 @@ def test_on_a_phone_a_labelled_button_leads_to_the_upload_and_the_form_is_in_sig
     expect(question).to_be_in_viewport()
     choose_gpu(phone, "Which GPU was this recorded on?", "g3s.xlarge")
     proceed(phone)
-    expect(phone.locator(".st-key-latency-bars .js-plotly-plot")).to_be_visible()
+    expect(phone.locator("[data-chart=latency-bars] .bar").first).to_be_visible()
     assert_no_red(phone)
 
 
@@ -111,7 +139,7 @@ def test_a_slow_upload_shows_its_percentage(page, app_url):
     expect(page.locator(".profet-upload")).to_have_text("")
 
 
-def test_answers_are_kept_where_edit_was_opened_before_continue(page, app_url, flat):
+def test_answers_are_kept_where_edit_was_opened(page, app_url, flat):
     open_page(page, app_url)
     choose_gpu(page, ANCHOR, "g3s.xlarge")
     click(page, "Upload")
@@ -120,7 +148,7 @@ def test_answers_are_kept_where_edit_was_opened_before_continue(page, app_url, f
     page.get_by_role("button", name="Edit").click()
     expect(page.get_by_role("spinbutton", name="Steps in the file")).to_have_value("2")
     page.keyboard.press("Escape")
-    proceed(page)
+    expect(page.get_by_text("Batch 16 and 128 px are from the file's name.")).to_be_visible()
     type_number(page, "Epochs", "9")
     click(page, "Epoch")
     # The latency shows that the file covers one step, for the closed field too.
@@ -145,7 +173,7 @@ def test_a_latency_typed_for_one_anchor_is_not_used_for_another_until_the_visito
     expect(page.get_by_text("ms was for")).to_have_count(0)
     click(page, "Upload")
     give_file(page, flat, "vgg16_128ds_16bs.json")
-    proceed(page)
+    settle(page)
     type_number(page, LATENCY, "122400 us", "textbox")
     measured = bars(page, "cost-bars")
     choose_gpu(page, ANCHOR, "p3.2xlarge")

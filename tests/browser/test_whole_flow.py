@@ -84,10 +84,14 @@ def column(page: Page, name: str) -> dict[str, str]:
 
 def bars(page: Page, chart: str) -> list[tuple[str, str]]:
     """Name and value of each row of a bar chart, from the top."""
-    found = page.locator(f".st-key-{chart} .js-plotly-plot")
-    expect(found.locator(".textpoint text").first).to_be_attached(timeout=LOADED_MS)
-    names = found.locator(".ytick text").all_text_contents()
-    return list(zip(map(clean, names), map(clean, found.locator(".textpoint text").all_text_contents()), strict=True))
+    rows = page.locator(".profet-bars .row")
+    expect(rows.first).to_be_attached(timeout=LOADED_MS)
+    more = page.get_by_role("button", name=re.compile(r"^Show all \d+$"))
+    if more.count():
+        more.click()
+    names = rows.locator(".name").all_text_contents()
+    values = rows.locator(f"[data-chart={chart}] .value").all_text_contents()
+    return list(zip(map(clean, names), map(clean, values), strict=True))
 
 
 def clean(text: str) -> str:
@@ -166,9 +170,9 @@ def test_a_newcomer_uploads_the_original_demo_s_file_and_reads_the_command_line_
 
 def check(page: Page, plans: dict[str, dict], epochs: int) -> None:
     """Compare both charts with the command line's plans, of so many of its 90 epochs."""
-    ordered = sorted(plans.values(), key=lambda plan: plan["total_s"])
+    ordered = sorted(plans.values(), key=lambda plan: plan["total_usd"])
     seconds = [plan["total_s"] * epochs / 90 for plan in ordered]
-    unit = time_unit(seconds[len(seconds) // 2])
+    unit = time_unit(sorted(seconds)[len(seconds) // 2])
     times, costs = bars(page, "latency-bars"), bars(page, "cost-bars")
     assert len(times) == 4 and [name for name, _ in times] == [name for name, _ in costs]
     assert [text for _, text in times[: len(ordered)]] == [unit.words(value) for value in seconds]
@@ -182,9 +186,8 @@ def check(page: Page, plans: dict[str, dict], epochs: int) -> None:
 def test_the_first_screen_has_bars_above_the_fold_and_few_words(browser, app_url):
     page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.goto(app_url)
-    values = page.locator(".st-key-latency-bars .textpoint text")
-    expect(values.nth(8)).to_be_in_viewport(timeout=LOADED_MS)
-    expect(page.locator(".st-key-cost-bars .textpoint text").nth(8)).to_be_in_viewport()
+    for chart in ("latency-bars", "cost-bars"):
+        expect(page.locator(f"[data-chart={chart}] .value").nth(8)).to_be_in_viewport(timeout=LOADED_MS)
     expect(page.get_by_text("Cheapest: ")).to_be_in_viewport()
     words = page.evaluate(_WORDS)
     page.close()
@@ -195,12 +198,12 @@ def test_a_click_on_a_bar_opens_its_details_where_a_price_can_be_typed(page, app
     open_page(page, f"{app_url}/?preset=original")
     before = bars(page, "cost-bars")
     for _ in range(2):
-        page.locator(".st-key-latency-bars .bars .point path").first.click(position={"x": 3, "y": 6}, force=True)
+        page.locator("[data-chart=latency-bars] .bar").first.click()
         expect(page.get_by_role("dialog")).to_be_visible()
         page.keyboard.press("Escape")
         expect(page.get_by_role("dialog")).to_have_count(0)
         settle(page)
-    page.locator(".st-key-latency-bars .bars .point path").first.click(position={"x": 3, "y": 6}, force=True)
+    page.locator("[data-chart=latency-bars] .bar").first.click()
     price = page.get_by_role("dialog").get_by_role("spinbutton", name="Your price ($/h)")
     price.fill("100")
     price.press("Enter")

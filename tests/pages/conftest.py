@@ -206,6 +206,34 @@ def edit(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
     return edited
 
 
+def price(app: AppTest, edit: Callable[..., AppTest], name: str, usd: float | None) -> AppTest:
+    """Type a price of an offer in the dialog of prices; None empties it."""
+    open_prices(app)
+    prices(app).text_input(key="prices:search").set_value(name).run()
+    return edit(prices(app), "prices", changed={"0": {"usd": usd}})
+
+
+def custom_gpu(app: AppTest, fields: Mapping[str, object], name: str = "") -> AppTest:
+    """Fill in the form of a custom GPU, a new one or the one of that name, and save it."""
+    open_prices(app)
+    if name:
+        prices(app).selectbox(key="custom-gpu").set_value(name).run()
+    prices(app)
+    widgets = {one.key: one for one in (*app.text_input, *app.number_input, *app.selectbox)}
+    for field, value in fields.items():
+        widgets[f"custom-gpu:{name}:{field}"].set_value(value or "" if field == "gpu" else value)
+    (save,) = [one for one in app.button if one.label == ("Save" if name else "Add GPU")]
+    return save.click().run()
+
+
+def remove_gpu(app: AppTest, name: str) -> AppTest:
+    """Remove a custom GPU in its form."""
+    open_prices(app)
+    prices(app).selectbox(key="custom-gpu").set_value(name).run()
+    prices(app)
+    return next(one for one in app.button if one.label.replace("\\", "") == f"Remove {name}").click().run()
+
+
 def look_at(app: AppTest, name: str) -> AppTest:
     """Choose one of the visitor's own on the list of Profiles."""
     return listing(app).set_value(custom(app)[name]).run()
@@ -258,6 +286,18 @@ def _result_tables(app: AppTest) -> list[dict]:
     return [data for data in found if "rows" in data]
 
 
+def drawn_bars(app: AppTest) -> dict[str, list[dict[str, Any]]]:
+    """Key of a chart -> what is drawn of each row, from the top: the row's fields beside its bar's."""
+    found = [json.loads(element.proto.json or "{}") for element in app.get("bidi_component")]
+    (data,) = [one for one in found if "charts" in one]
+    return {
+        chart["key"]: [
+            row | {"name": " ".join([row["name"], *row["marks"]])} | row["bars"][place] for row in data["bars"]
+        ]
+        for place, chart in enumerate(data["charts"])
+    }
+
+
 def column(app: AppTest, title: str) -> dict[str, str]:
     """Key of the row, such as its instance's name -> cell, of one column of the page's result table."""
     (table,) = _result_tables(app)
@@ -287,7 +327,7 @@ def assert_shows(app: AppTest, answer: AdviseAnswer) -> None:
 
 def cards(app: AppTest) -> list[tuple[str, str]]:
     """What each card recommends for, and its cost."""
-    found = (re.match(r"(.+?): \*\*.*?\n\*\*(\S+) ·", text, re.DOTALL) for text in lines(app.markdown))
+    found = (re.match(r"(.+?): \*\*.*?\n.*?\*\*(\$\S+)\*\*", text, re.DOTALL) for text in lines(app.markdown))
     return [(card[1], card[2]) for card in found if card]
 
 
@@ -298,8 +338,8 @@ def answer(app: AppTest) -> list[dict[str, str]]:
 
 
 def notices(app: AppTest) -> list[str]:
-    """What to keep in mind, line by line."""
-    return [line.removeprefix("- ") for block in lines(app.warning) for line in block.split("\n")]
+    """What to do something about, line by line, and what to keep in mind."""
+    return [line.removeprefix("- ") for block in lines([*app.warning, *app.caption]) for line in block.split("\n")]
 
 
 def sentences(app: AppTest) -> list[str]:

@@ -39,8 +39,8 @@ class Core:
 
 
 def shown_rows(answer: AdviseAnswer, preset: str = "gpus", *, retired: bool = False, keep: str = "") -> list[Plan]:
-    """The rows of a preset, the fastest first."""
-    return sorted_rows(preset_rows(answer.rows, Preset(preset), retired=retired, keep=keep), Sort.LATENCY)
+    """The rows of a preset, the cheapest first."""
+    return sorted_rows(preset_rows(answer.rows, Preset(preset), retired=retired, keep=keep), Sort.COST)
 
 
 def _of(of: Sample | Profile) -> dict:

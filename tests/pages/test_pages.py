@@ -163,7 +163,7 @@ def test_a_measured_gpu_is_a_target_and_an_anchor(open_app, home, samples):
     flat = json.dumps(dict(sample.profile.operations)).encode()
     app = upload(app, ("mine.json", flat), recorded_on=GPU)
     assert not app.error and not app.exception
-    assert "not in the training data" in " ".join(lines(app.warning))
+    assert "not in the training data" in " ".join(lines(app.caption))
 
 
 def test_what_was_written_since_is_told_and_the_old_is_shown(open_app, home):

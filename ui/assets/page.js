@@ -3,23 +3,33 @@ const KEPT = "profet-upload";
 const isReloaded = () =>
   Boolean(sessionStorage.getItem(KEPT)) && performance.getEntriesByType("navigation")[0]?.type === "reload";
 
-export default function mounted({ setStateValue }) {
+let maxMb = Infinity;
+
+export default function mounted({ data, setStateValue }) {
+  maxMb = data.max_mb;
   if (isReloaded() && !mounted.once) {
     mounted.once = true;
     setStateValue("reloaded", true);
   }
 }
 
-// A changed setting replaces the page's address; only another page is a step back.
-const push = history.pushState.bind(history);
-history.pushState = (state, unused, url) => {
-  const samePage = url != null && new URL(url, location.href).pathname === location.pathname;
-  return samePage ? history.replaceState(state, unused, url) : push(state, unused, url);
-};
+// A changed setting is one step back once it has settled; what the page itself writes replaces its address.
+{
+  const SETTLED_MS = 1000, push = history.pushState.bind(history);
+  let isActed = false, writtenAt = -SETTLED_MS;
+  for (const kind of ["pointerdown", "keydown"]) addEventListener(kind, () => (isActed = true), true);
+  addEventListener("popstate", () => (isActed = false), true);
+  history.pushState = (state, unused, url) => {
+    const isSamePage = url != null && new URL(url, location.href).pathname === location.pathname, now = performance.now();
+    const isStep = !isSamePage || (isActed && now - writtenAt > SETTLED_MS);
+    [isActed, writtenAt] = [false, isSamePage ? now : writtenAt];
+    return isStep ? push(state, unused, url) : history.replaceState(state, unused, url);
+  };
+}
 
 // Copy link and PNG of ui/exports.py: in the browser alone, so that a click asks the server for nothing.
 (() => {
-  const say = (text) => {
+  const say = (text, more) => {
     let status = document.querySelector(".profet-status");
     if (!status) {
       status = document.createElement("div");
@@ -28,8 +38,9 @@ history.pushState = (state, unused, url) => {
       document.body.append(status);
     }
     status.textContent = text;
+    if (more) status.append(more);
     clearTimeout(say.timer);
-    say.timer = setTimeout(() => (status.textContent = ""), 4000);
+    say.timer = setTimeout(() => (status.textContent = ""), more ? 15000 : 4000);
   };
 
   const copyText = async (text) => {
@@ -45,11 +56,20 @@ history.pushState = (state, unused, url) => {
   };
 
   const copyLink = async () => {
-    const given = new URL(location.href).searchParams;
+    const given = new URL(location.href).searchParams, share = document.querySelector(".st-key-custom_share_profile input");
     const without = ["upload", "paste"].includes(given.get("source")) && !given.has("profile");
+    const include = Object.assign(document.createElement("button"), { type: "button", textContent: "Include my profile" });
+    include.onclick = async () => {
+      share.click();
+      for (let tries = 0; tries < 100 && !new URL(location.href).searchParams.has("profile"); tries++) {
+        await new Promise((done) => setTimeout(done, 100));
+      }
+      copyLink();
+    };
     try {
       await copyText(location.href);
-      say(without ? "Link copied. It does not include your profile." : "Link copied");
+      const words = given.has("profile") ? "Link copied, with your profile." : "Link copied.";
+      say(without ? "Link copied. It does not include your profile." : words, without && share && !share.disabled && include);
     } catch {
       prompt("Copy this link", location.href);
     }
@@ -85,7 +105,7 @@ history.pushState = (state, unused, url) => {
 
   const savePicture = async (name) => {
     const main = document.querySelector("[data-testid=stMain]");
-    const plots = [...main.querySelectorAll(".js-plotly-plot")];
+    const plots = [...main.querySelectorAll(".js-plotly-plot, .profet-bars")];
     if (!plots.length) return say("No chart to save");
     const boxes = plots.map((plot) => plot.getBoundingClientRect());
     const left = Math.min(...boxes.map((box) => box.left)), top = Math.min(...boxes.map((box) => box.top));
@@ -97,6 +117,7 @@ history.pushState = (state, unused, url) => {
         const copy = svg.cloneNode(true);
         copy.setAttribute("x", boxes[place].left - left);
         copy.setAttribute("y", boxes[place].top - top);
+        copy.setAttribute("color", getComputedStyle(svg).color);
         return new XMLSerializer().serializeToString(copy);
       })
     );
@@ -180,13 +201,70 @@ history.pushState = (state, unused, url) => {
         if (loaded < total) say(`Uploading ${file.name}: ${Math.floor(100 * loaded / total)}%`);
       });
       this.addEventListener("loadend", () => {
-        say("");
+        if (document.querySelector(".profet-upload")?.textContent.startsWith("Uploading ")) say("");
         sessionStorage.setItem(KEPT, "1");
         if (innerWidth < 768) document.querySelector(shut)?.click();
       });
     }
     return send.call(this, body);
   };
+  // A file too large is refused in words; Streamlit would show a red icon.
+  const fitting = files => {
+    const large = files.filter(file => file.size > maxMb * 2 ** 20);
+    if (large.length) setTimeout(say, 20000, "");
+    if (large.length) say(large.map(({name, size}) => `${name} is ${(size / 2 ** 20).toFixed(1)} MB; the limit is ${maxMb} MB. ` +
+      "Reduce it with profet convert, or zip it.").join(" "));
+    return files.filter(file => !large.includes(file));
+  };
+  const put = (files, input) => {
+    const given = new DataTransfer();
+    for (const file of input.multiple ? files : files.slice(0, 1)) given.items.add(file);
+    input.files = given.files;
+    input.dispatchEvent(new Event("change", {bubbles: true}));
+  };
+  addEventListener("change", event => {
+    const {target} = event;
+    if (target.type !== "file" || !target.files.length) return;
+    const files = [...target.files], kept = fitting(files);
+    if (kept.length === files.length) return;
+    event.stopImmediatePropagation();
+    target.value = "";
+    if (kept.length) put(kept, target);
+  }, true);
+  // A file may be dropped anywhere: it goes to the field beneath, else to that for profiles, which Upload shows.
+  const profiles = () => document.querySelector("input[type=file][multiple]");
+  const dropped = async (every, input) => {
+    const files = fitting(every);
+    if (!files.length) return;
+    if (!input) {
+      const upload = [...document.querySelectorAll(".st-key-source [role=radio]")].find(one => one.textContent === "Upload");
+      upload?.click();
+      for (let tries = 0; upload && !input && tries < 200; tries++) {
+        await new Promise(done => setTimeout(done, 100));
+        input = profiles();
+      }
+    }
+    if (input) put(files, input);
+    else say("Open Predict to upload a profile.");
+  };
+  const target = Object.assign(document.createElement("div"), {className: "profet-drop", textContent: "Drop your profile"});
+  let hiding;
+  const hasFiles = event => event.dataTransfer?.types.includes("Files");
+  addEventListener("dragover", event => {
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    document.body.append(target);
+    clearTimeout(hiding);
+    hiding = setTimeout(() => target.remove(), 300);
+  }, true);
+  addEventListener("drop", event => {
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    target.remove();
+    const own = event.target.closest("[data-testid=stFileUploader]")?.querySelector("input[type=file]");
+    dropped([...event.dataTransfer.files], own ?? profiles());
+  }, true);
   // Where the drawer is shut, "Use my own profile" opens it.
   document.addEventListener("click", ({target}) => {
     if (target.closest(".st-key-use-own button")) document.querySelector(open)?.click();
