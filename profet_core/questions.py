@@ -457,7 +457,7 @@ class ScaleoutQuestion(StepsQuestion, frozen=True):
     step_ms: Annotated[
         Number | None,
         about(
-            "measured step latency on one GPU instead of a profile, in milliseconds; needs gpu and batch",
+            "measured step latency on one GPU, in milliseconds, instead of a profile",
             "MS",
             instead_of=("profile", "precision"),
         ),

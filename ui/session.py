@@ -340,9 +340,9 @@ class Training(Part):
     def extras(self) -> dict[str, Any]:
         """Costs beside the steps as fields of a question; interruptions where spot machines are chosen."""
         rate = f"{self.per_day:g}" if self.interruptions == "day" else self.interruptions
-        asked = fields_of(AdviseQuestion)
+        declared = fields_of(AdviseQuestion)
         # One that needs another counts beside it.
-        needed = {name: (name, *asked[name].needs) for name in COST_FIELDS}
+        needed = {name: (name, *declared[name].needs) for name in COST_FIELDS}
         names = [name for name in COST_FIELDS if None not in [getattr(self, other) for other in needed[name]]]
         spot: dict[str, Any] = {}
         if rate != "off" and session.offers.market == SPOT:
