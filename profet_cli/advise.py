@@ -41,7 +41,11 @@ def add_advise(parser: argparse.ArgumentParser) -> None:
     add_models(parser)
     add_every_offer(parser)
     parser.add_argument("--report", type=Path, metavar="FILE", help="also write the answer as an HTML page")
-    parser.add_argument("--launch", action="store_true", help="print the SkyPilot task that rents the answer, alone")
+    parser.add_argument(
+        "--launch",
+        action="store_true",
+        help="print the task that rents the answer, alone: SkyPilot's, else dstack's; --launch-command is what it runs",
+    )
 
 
 def run_advise(options: argparse.Namespace) -> None:

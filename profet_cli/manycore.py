@@ -9,7 +9,7 @@ from profet_cli.output import print_json, print_table, print_warnings
 from profet_core.errors import InputError
 from profet_core.training import many_core
 from profet_core.training.many_core import MAX_THREADS, MIN_THREADS, PUBLISHED
-from profet_profiles.units import MS_PER_S, format_significant, positive_number, typed_whole
+from profet_profiles.units import MS_PER_S, positive_number, typed_whole
 
 
 def add_manycore(parser: argparse.ArgumentParser) -> None:
@@ -42,32 +42,28 @@ def run_manycore(options: argparse.Namespace) -> None:
     if times_ms != (None, None):
         if None in times_ms:
             raise InputError("Give both --forward-ms and --backward-ms, measured on one thread.")
-        forward_ms = positive_number("The forward time per image", options.forward_ms)
-        backward_ms = positive_number("The backward time per image", options.backward_ms)
-        network = network._replace(forward_s=forward_ms / MS_PER_S, backward_s=backward_ms / MS_PER_S)
+        forward_s, backward_s = (positive_number("The time per image", each) / MS_PER_S for each in times_ms)
+        network = network._replace(forward_s=forward_s, backward_s=backward_s)
     training = many_core.training_of(network, options.images, options.test_images, options.epochs)
     columns = many_core.manycore(network, training, options.threads)
-    values = zip(*(column.tolist() for column in columns.values()), strict=True)
-    rows = [dict(zip(columns, row, strict=True)) for row in values]
     asked, notes = many_core.words_of(network, training, options.threads)
     if options.format == "json":
         names = ("forward_flops", "forward_operations", "backward_operations", "forward_s", "backward_s")
-        inputs = {"network": network.name, **{name: getattr(network, name) for name in names}, **training._asdict()}
-        for row in rows:
-            for model in "ab":
-                of_model = [name for name in row if name.startswith(f"{model}_")]
-                row[f"model_{model}"] = {name[2:]: row.pop(name) for name in of_model}
+        shown = {"network": network.name, **{name: getattr(network, name) for name in names}, **training._asdict()}
+        rows = []
+        for at in range(len(columns["threads"])):
+            row = {name: values[at].item() for name, values in columns.items()}
+            models = {
+                f"model_{m}": {name[2:]: row.pop(name) for name in list(row) if name[:2] == f"{m}_"} for m in "ab"
+            }
+            rows.append(row | models)
         print_json(
-            inputs | {"processor": many_core.PROCESSOR, "cores": many_core.CORES, "rows": rows, "warnings": notes}
+            shown | {"processor": many_core.PROCESSOR, "cores": many_core.CORES, "rows": rows, "warnings": notes}
         )
         return
-    cells = []
-    for row in rows:
-        models = [text for m in "ab" for text in (_minutes(row[f"{m}_total_s"]), f"{row[f'{m}_speedup']:.1f}")]
-        cells.append((f"{row['threads']:,}", *models, f"{row['cpi']:g}", format_significant(row["contention_s"])))
     print(f"{asked}\n")
-    print_table(("threads", "(a) min", "speed-up", "(b) min", "speed-up", "CPI", "contention s"), cells)
-    print("\n(a): from operation counts; (b): from measured times per image. After Viebke et al. 2019, as recalled.")
+    print_table(("threads", "(a) min", "speed-up", "(b) min", "speed-up"), many_core.rows_of(columns))
+    print("\n(a): from operation counts; (b): from single-thread times. After Viebke et al. 2019, as recalled.")
     print_warnings(notes)
 
 
@@ -77,8 +73,7 @@ def _network(options: argparse.Namespace) -> many_core.ManyCoreNetwork:
     if (text is None) is (options.flops is None):
         raise InputError(f"Name a network ({', '.join(PUBLISHED)}, ResNet50, ...) or give its --flops.")
     if pixels is not None and (text is None or text in PUBLISHED):
-        why = "--flops already covers the image size" if text is None else f"The {text} network has 29 pixels"
-        raise InputError(f"{why}: remove --pixels.")
+        raise InputError("--pixels is for a network by name or file: remove --pixels.")
     if text is None or text in PUBLISHED:
         return many_core.scaled_network("own", options.flops) if text is None else PUBLISHED[text]
     if (path := network_file(text)) is not None:
@@ -89,8 +84,3 @@ def _network(options: argparse.Namespace) -> many_core.ManyCoreNetwork:
     from profet_core.layers.networks import counts_of, network_name
 
     return many_core.scaled_network(network_name(text), counts_of(text, pixels).flops.all)
-
-
-def _minutes(seconds: float) -> str:
-    """As published: one decimal; more below a minute."""
-    return f"{seconds / 60:,.1f}" if seconds >= 60 else format_significant(seconds / 60, 2)

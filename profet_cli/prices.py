@@ -21,6 +21,8 @@ from profet_cli.skypilot_prices import LISTS, SkyPilotLists
 from profet_core.answers.documents import OFFER, document
 from profet_core.catalog import HOME_REGION, Catalog, Gpu, custom_path, load_catalog, load_gpus, load_shipped
 from profet_core.catalog.clouds import (
+    ANYWHERE,
+    MARKETPLACES,
     check_believable,
     machine_facts,
     market_of,
@@ -53,11 +55,10 @@ PROVIDERS: Mapping[str, str] = {
     "runpod": "runpod",
     "vast": "vastai",
     "verda": "verda",
+    "vultr": "vultr",
 }
-#: Read from the market itself; of the others lists are published.
-LIVE_PROVIDERS = frozenset({"vast"})
-#: The region of an offer that is wherever its market finds it.
-ANYWHERE = "any"
+#: Read from the market or cloud itself; of the others lists are published.
+LIVE_PROVIDERS = frozenset({"vast", "vultr"})
 GPUHUNT, SKYPILOT = "gpuhunt", "skypilot"
 #: How sources of refreshed rows begin.
 SOURCE_PREFIXES = ("gpuhunt", SkyPilotLists.prefix)
@@ -168,7 +169,7 @@ def _published(options: argparse.Namespace, catalog: Catalog) -> tuple[list[Inst
             lists = made[source]
             # Where the catalog has offers of the cloud; one that is wherever its market finds it has no region.
             listed = sorted({offer.region for offer in catalog.all_offers if offer.provider == name})
-            usual = [ANYWHERE] if name in LIVE_PROVIDERS else listed or [HOME_REGION]
+            usual = [ANYWHERE] if name in MARKETPLACES else listed or [HOME_REGION]
             usable, skipped = published_offers(lists, name, options.region or usual, catalog)
             damaged += skipped
             found += usable
@@ -235,7 +236,7 @@ class PriceLists:
     def items(self, provider: str) -> list[Any]:
         """Return a provider's `CatalogItem`s with a GPU, from its list or from the market itself; raises `errors`."""
         if provider in LIVE_PROVIDERS:
-            self.catalog.add_provider(_live_provider())
+            self.catalog.add_provider(_live_provider(provider))
         elif not self._is_loaded:
             self.catalog.load(version=self.pinned or None)
             self._is_loaded = True
@@ -324,7 +325,7 @@ def _region_of(provider: str, location: str) -> str:
         return re.sub(r"-[a-z]$", "", location)
     if provider == "runpod":
         return location.partition("-")[0]
-    return ANYWHERE if provider in LIVE_PROVIDERS else location
+    return ANYWHERE if provider in MARKETPLACES else location
 
 
 def _gpu_of(provider: str, item: Any) -> Gpu | None:
@@ -359,7 +360,12 @@ def _name_of(provider: str, item: Any, gpu: Gpu | None, catalog: Catalog) -> str
     return known.name if known else f"{provider}/{item.gpu_count}x-{gpu.name.replace(' ', '_')}"
 
 
-def _live_provider() -> Any:
+def _live_provider(provider: str) -> Any:
+    if provider == "vultr":
+        from gpuhunt.providers.vultr import VultrProvider
+
+        # What a key shows besides is one user's.
+        return VultrProvider()
     from gpuhunt.providers.vastai import VastAIProvider
 
     return VastAIProvider()

@@ -25,7 +25,9 @@ _SHADEFORM = "shadeform"
 #: The catalog's clouds -> SkyPilot's list of them. Google's machines and GPUs are priced apart there, and Vast's market
 #: is read itself.
 LISTS: Mapping[str, str] = {
-    **{cloud: cloud for cloud in ("aws", "jarvislabs", "lambda", "nebius", "oci", "runpod", "verda", "yotta")},
+    **{
+        cloud: cloud for cloud in ("aws", "jarvislabs", "lambda", "nebius", "oci", "runpod", "seeweb", "verda", "yotta")
+    },
     **dict.fromkeys(("crusoe", "denvr", "hyperstack", "massedcompute", "paperspace", "scaleway"), _SHADEFORM),
 }
 _TIMEOUT_S, _MAX_BYTES = 30.0, 50_000_000

@@ -175,7 +175,7 @@ class Code(WordedEnum):
     )
     STEPS_ASSUMED = (
         "steps_assumed",
-        "The file has no step count; assuming {steps}. If that is wrong, set the number of steps.",
+        "Assumes that the file covers {steps}. If that is wrong, set the number of steps.",
     )
     UNATTRIBUTED = (
         "unattributed",
@@ -251,8 +251,7 @@ class Code(WordedEnum):
     )
     HYBRID_NETWORK = (
         "hybrid_network",
-        "This network has attention as well as convolutions. The models know few such networks, so the interval is "
-        "wider.",
+        "This network has attention as well as convolutions. Few such networks were measured, so the range is wider.",
     )
     DETECTION_SIZE = (
         "detection_size",
@@ -260,7 +259,7 @@ class Code(WordedEnum):
     )
     SMALL_IMAGES = "small_images", "No step below {pixels} pixels was measured, so the interval is wider."
     SMALL_BATCH = "small_batch", "Few steps below batch {batch} were measured, so the interval is wider."
-    OTHER_DEFINITIONS = "other_definitions", "This is {library}'s {name}. Not the same network: {others}."
+    OTHER_DEFINITIONS = "other_definitions", "{library}'s {name}. Similar: {others}."
     NO_PEER_ACCESS = (
         "no_peer_access",
         "These GPUs have no peer access. Machines with 4 or more GPUs that communicate through host memory vary: some "
@@ -268,7 +267,7 @@ class Code(WordedEnum):
     )
     UNMEASURED_LINK = (
         "unmeasured_link",
-        "No steps over {gbit_per_s:,g} Gb/s between machines are among the fitted ones: 80% of it is assumed, by RDMA.",
+        "Networks of {gbit_per_s:,g} Gb/s were not measured: 80% of that speed is assumed (RDMA).",
     )
     UNKNOWN_NETWORK = (
         "unknown_network",

@@ -35,7 +35,7 @@ class BasisWord(WordedEnum):
     """
 
     MEASURED = "Measured", "by you"
-    PREDICTED = "Predicted", "GPU was profiled"
+    PREDICTED = "Predicted", "from profiles of this GPU"
     SCALED = "Scaled", "from another size or GPU"
     ESTIMATED = "Estimated", "from specs and benchmarks"
 
@@ -117,7 +117,7 @@ class Interval(Struct, frozen=True):
 
 
 #: Short label of a host-bound latency.
-HOST_LIMITED = "host-limited"
+HOST_LIMITED = "CPU-bound"
 
 
 class Estimate(Struct, frozen=True, kw_only=True):

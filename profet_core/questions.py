@@ -159,7 +159,7 @@ class OffersQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Offers of the catalog; empty or None for no filter."""
 
     provider: Annotated[
-        Names, about("only these clouds: aws, azure, gcp, lambda, nebius, runpod, vast, verda; own: custom offers")
+        Names, about("only these clouds, such as aws, gcp, lambda, runpod, vast; own: custom offers")
     ] = ()
     region: Annotated[
         Text | None, about("only offers in this region: us-east-1, or a part of the name such as US", "NAME")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -28,7 +29,12 @@ INSTANCE_COLUMNS = ("instance", *MACHINE_COLUMNS, "source")
 PRICE_COLUMNS = ("instance", *OFFER_COLUMNS)
 _MARKETS = {ON_DEMAND: "usd_per_hour_on_demand", SPOT: "usd_per_hour_spot"}
 #: What the sources of rows say that were made here; others were looked up by hand, and stay.
-_MACHINE_MADE, _PRICE_MADE = "listed by SkyPilot as ", "SkyPilot catalogs/"
+_MACHINE_MADE, _PRICES_MADE = (
+    re.compile(r"listed (by SkyPilot )?as "),
+    re.compile(r"SkyPilot catalogs/|gpuhunt |\S+/\S*pricing "),
+)
+#: Where SkyPilot's lists are in its repository.
+_CATALOGS = "catalogs/"
 #: Digits of a commit that name it.
 _COMMIT_DIGITS = 9
 
@@ -54,9 +60,9 @@ def catalog_tables(
     ----------
     instances, prices : the rows so far; those that were looked up by hand stay, and come first.
     """
-    machines = {row["instance"]: row for row in instances if _MACHINE_MADE not in row["source"]}
+    machines = {row["instance"]: row for row in instances if not _MACHINE_MADE.search(row["source"])}
     offers = {
-        (row["instance"], row["region"], row["market"]): row for row in prices if _PRICE_MADE not in row["source"]
+        (row["instance"], row["region"], row["market"]): row for row in prices if not _PRICES_MADE.match(row["source"])
     }
     for offer in listed:
         cells = {name: str(getattr(offer, name)) for name in (*MACHINE_COLUMNS, *OFFER_COLUMNS)}
@@ -87,9 +93,12 @@ def listed_prices(rows: Iterable[Row], gpus: Gpus) -> Iterator[Instance]:
         usd_per_hour = {market: float(row[column]) for market, column in _MARKETS.items() if row[column]}
         if not usd_per_hour or min(usd_per_hour.values()) <= 0:
             raise InputError(f"{name} has no price: take its row out of {CLOUDS_FILE}.")
-        listed = f"{_MACHINE_MADE}{row['gpu']}, {row['as_of']}"
+        path, is_skypilot = row["source_path"], row["source_path"].startswith(_CATALOGS)
+        listed = f"listed {'by SkyPilot ' if is_skypilot else ''}as {row['gpu']}, {row['as_of']}"
+        commit = f" @ {row['source_commit'][:_COMMIT_DIGITS]}" if row["source_commit"] else ""
+        source = f"SkyPilot {path}{commit} (Apache-2.0)" if is_skypilot else f"{path}{commit}"
         for market, price in usd_per_hour.items():
-            gpu, source = gpus[facts.gpu_of(row["gpu"])], row["source_path"].removeprefix("catalogs/")
+            gpu = gpus[facts.gpu_of(row["gpu"])]
             yield Instance(
                 name=name,
                 gpu=gpu.name,
@@ -102,7 +111,7 @@ def listed_prices(rows: Iterable[Row], gpus: Gpus) -> Iterator[Instance]:
                 market=market_of(provider, spot=market == SPOT),
                 status="retired" if facts.retired else "available",
                 as_of=row["as_of"],
-                source=f"{_PRICE_MADE}{source} @ {row['source_commit'][:_COMMIT_DIGITS]} (Apache-2.0)",
+                source=source,
                 provider=provider,
                 host=facts.host,
                 machine_source="; ".join(part for part in (facts.retired, listed, facts.assumed) if part),

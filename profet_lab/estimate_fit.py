@@ -303,8 +303,8 @@ Key = tuple[str, ...]
 
 def chip_of(gpu: str) -> str:
     """Cards with the same name of a chip have the same generation and number of multiprocessors."""
-    one = load_gpus()[gpu]
-    return f"{one.compute_capability} {one.sm_count}"
+    generation, sm_count = load_gpus()[gpu].chip
+    return f"{generation} {sm_count}"
 
 
 def generation_of(gpu: Gpu) -> str:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from msgspec.structs import replace
 
 from profet_core.catalog import load_gpus
 from profet_core.latency import LEVEL, quantile
-from profet_core.layers.measured import OF_PROGRAM, Shares, Steps, conditional
+from profet_core.layers.measured import OF_PROGRAM, Learned, Shares, Steps
 from profet_core.layers.rates import SMALL_BATCH, Mode, log_peaks
 from profet_lab.estimate_fit import PROFET, Problem, as_new_source, fit, hosts, launch_log_sd, step_parts_ms
 from profet_lab.tasks import Progress, error_figures, run_tasks
@@ -95,7 +96,8 @@ def pairs_report(
     shares : the best on all sources.
     """
     steps = Steps(
-        gpus=[load_gpus()[name] for name in rows["gpu"]],
+        gpus=rows["gpu"].to_numpy(str),
+        generations=np.array([load_gpus()[name].compute_capability or 0.0 for name in rows["gpu"]]),
         modes=rows["mode"].to_numpy(),
         batch_sizes=rows["batch_size"].to_numpy(float),
         work_ms=parts_ms[0],
@@ -128,7 +130,8 @@ def pairs_report(
         chosen, here = best(programs != program) if len(set(programs)) > 1 else 0, programs == program
         errors[here], widths[here] = (values[here] for values in judged[chosen])
     alone = np.log(steps.latency_ms / measured_ms)
-    peaks = np.array([log_peaks(gpu, Mode(mode))[0] for gpu, mode in zip(steps.gpus, rows["mode"], strict=True)])
+    gpus = [load_gpus()[name] for name in rows["gpu"]]
+    peaks = np.array([log_peaks(gpu, Mode(mode))[0] for gpu, mode in zip(gpus, rows["mode"], strict=True)])
     by_peaks = np.log(measured_ms) + peaks - np.log(steps.batch_sizes)
     pairs = pd.DataFrame(
         {
@@ -157,7 +160,9 @@ def _scaled(
     errors, widths = [], []
     for given, others in groups:
         at = list(others)
-        scaled, _ = conditional(steps.take(at), steps.take([given]), measured_ms[[given]], shares=shares)
+        learned = Learned.of(steps.take([given]), measured_ms[[given]], shares=shares)
+        others_there = replace(steps.take(at), batch_sizes=np.repeat(steps.batch_sizes[given], len(at)))
+        scaled = learned.on(steps.take(at), [others_there])
         errors.append(np.log(scaled.latency_ms / measured_ms[at]))
         widths.append(quantile() * scaled.log_sd)
     return np.concatenate(errors), np.concatenate(widths)

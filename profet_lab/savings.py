@@ -1,13 +1,13 @@
-"""What following the advice saves, on published steps that no model had seen: `python -m profet_lab.savings [DATA]`.
+"""What following the advice saves, on steps that no model had seen: `python -m profet_lab.savings [DATA]`.
 
 Each group is one training on several GPUs, whose steps one source measured. A rule picks the GPU to rent; its cost is
-the measured step at that GPU's cheapest on-demand price, beside the cost of the GPU that PROFET's prediction picks.
+the measured step at that GPU's price, beside the cost of the GPU that PROFET's prediction picks.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,13 @@ import pandas as pd
 
 from profet_core.catalog import Catalog, Gpu, load_gpus, load_shipped
 from profet_core.catalog.instance import AVAILABLE, ON_DEMAND
+from profet_core.files import models_folder, strict_json
 from profet_core.latency import smooth_max
 from profet_core.layers.rates import Mode
-from profet_lab.estimate_fit import estimate_rows, fit, problem
+from profet_lab.estimate_fit import SCRIPT, estimate_rows, fit, problem
 from profet_lab.measured_pairs import held_out_steps
-from profet_lab.measurements.tables import data_folder, load_measurements
-from profet_lab.reports import table
+from profet_lab.measurements.tables import WORKLOAD, data_folder, load_measurements
+from profet_lab.reports import VALIDATION_NAME, table
 
 #: Columns of a step: its group, GPU, whether it is in half precision, and both times.
 COLUMNS = ("group", "gpu", "is_half", "predicted_ms", "measured_ms")
@@ -40,12 +41,13 @@ def _tflops(gpu: Gpu, *, is_half: bool) -> float:
     return (gpu.fp16_tensor_dense_tflops if is_half else gpu.tf32_tensor_dense_tflops) or gpu.fp32_tflops
 
 
-def savings(steps: pd.DataFrame, usd_per_hour: dict[str, float]) -> list[dict[str, Any]]:
+def savings(steps: pd.DataFrame, usd_per_hour: Mapping[str, float], power: int = 1) -> list[dict[str, Any]]:
     """For each rule: its cost relative to that of the GPU the prediction picks.
 
     Parameters
     ----------
     steps : with `COLUMNS`; GPUs without a price don't count, nor do groups of one GPU.
+    power : of the time; 2 for time x cost.
 
     Returns
     -------
@@ -60,13 +62,13 @@ def savings(steps: pd.DataFrame, usd_per_hour: dict[str, float]) -> list[dict[st
     tflops = np.array([_tflops(gpu, is_half=half) for gpu, half in zip(gpus, rented["is_half"], strict=True)])
     newest = np.array([gpu.compute_capability or 0 for gpu in gpus]) + tflops / 1e6
     scores = {
-        "PROFET": -price * rented["predicted_ms"].to_numpy(),
+        "PROFET": -price * rented["predicted_ms"].to_numpy() ** power,
         "the newest GPU": newest,
         "the lowest price per hour": -price,
         "the most TFLOPS per dollar": tflops / price,
-        "the best in hindsight": -price * rented["measured_ms"].to_numpy(),
+        "the best in hindsight": -price * rented["measured_ms"].to_numpy() ** power,
     }
-    costs = rented.assign(cost=price * rented["measured_ms"].to_numpy())
+    costs = rented.assign(cost=price * rented["measured_ms"].to_numpy() ** power)
     picked = {rule: _picked(costs, score) for rule, score in scores.items()}
     ours = picked.pop("PROFET")
     return [
@@ -87,22 +89,53 @@ def _picked(costs: pd.DataFrame, score: np.ndarray) -> np.ndarray:
 
 
 def published_steps(rows: pd.DataFrame, progress: Callable[[int], object] | None = None) -> pd.DataFrame:
-    """Published steps without a profile, their source and their network's family held out."""
+    """Published steps without a profile, their source and their network's family held out; with their source."""
     fit_problem = problem(rows)
     held, (work_ms, launch_ms, start_ms) = held_out_steps(fit_problem, fit(fit_problem), progress)
     groups = held.groupby(["source", "network", "pixels", "mode", "batch_size"]).ngroup()
     half = held["mode"].map(lambda mode: Mode(mode) not in (Mode.FP32, Mode.TF32))
     values = (groups, held["gpu"], half, smooth_max(work_ms, launch_ms) + start_ms, held["latency_ms"])
-    return pd.DataFrame(dict(zip(COLUMNS, map(np.asarray, values), strict=True)))
+    return pd.DataFrame(dict(zip(COLUMNS, map(np.asarray, values), strict=True))).assign(
+        source=held["source"].to_numpy()
+    )
+
+
+def measured_cells(points: Sequence[Mapping[str, Any]], gpus: Mapping[str, str]) -> pd.DataFrame:
+    """Steps that were measured on instances and predicted from another one's profile, the network held out.
+
+    Parameters
+    ----------
+    points : as `class_folds.scatter` returns them; a group is a workload and an anchor, whose own step is known.
+    gpus : instance -> GPU.
+    """
+    rows = pd.DataFrame(points)
+    own = rows[["target", *WORKLOAD, "measured_ms"]].drop_duplicates(["target", *WORKLOAD])
+    own = own.assign(anchor=own["target"], predicted_ms=own["measured_ms"])
+    every = pd.concat([rows, own], ignore_index=True)
+    groups = every.groupby(["anchor", *WORKLOAD]).ngroup()
+    return every.assign(group=groups, gpu=every["target"].map(gpus), is_half=False)[list(COLUMNS)]
 
 
 def main() -> None:
     """Print the table."""
     folder = data_folder(sys.argv[1] if len(sys.argv) > 1 else None)
     rows = estimate_rows(load_measurements(folder).all_latencies, folder)
-    cells = "{rule} | {groups} | {more_percent:.0f}% | {dearer_percent:.0f}%"
-    found = savings(published_steps(rows), cheapest_usd_per_hour(load_shipped()))
-    print(table("rule | trainings | costs more than PROFET's pick by | in", cells, found))
+    steps, catalog = published_steps(rows), load_shipped()
+    prices, of_script = cheapest_usd_per_hour(catalog), steps["source"].str.endswith(SCRIPT)
+    report: Any = strict_json(models_folder(None) / VALIDATION_NAME)
+    points = report["scatter"]
+    instances = {name: catalog[name] for name in sorted({point["target"] for point in points})}
+    cells = measured_cells(points, {name: offer.gpu for name, offer in instances.items()})
+    of_cells = {offer.gpu: offer.usd_per_hour for offer in instances.values()}
+    parts = {
+        "published steps": savings(steps[~of_script], prices),
+        "published steps, one script at batch 12": savings(steps[of_script], prices),
+        "PROFET's cells": savings(cells, of_cells),
+        "PROFET's cells, time x cost": savings(cells, of_cells, power=2),
+    }
+    found = [{"part": part, **row} for part, rules in parts.items() for row in rules]
+    line = "{part} | {rule} | {groups} | {more_percent:.0f}% | {dearer_percent:.0f}%"
+    print(table("measured | rule | trainings | costs more than PROFET's pick by | in", line, found))
 
 
 if __name__ == "__main__":

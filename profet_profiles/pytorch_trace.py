@@ -37,8 +37,7 @@ PADDLE_WARNING = (
     "models were trained on."
 )
 FORWARD_ONLY = (
-    "This is a forward pass (inference) without gradients or an optimizer: profile a whole training step, with "
-    "loss.backward() and optimizer.step()."
+    "This profile has only a forward pass. Profile a whole training step, with loss.backward() and optimizer.step()."
 )
 _NOTHING = (
     "This Chrome trace has no PyTorch operation (cpu_op) and no kernel: record a training step with "

@@ -252,8 +252,8 @@ def _read(source: bytes | BinaryIO, name: str, watch: Watch) -> Profile:
     if other is None and (reader := find_reader(content.head)):
         return _read_as(reader, content)
     what, instead = other or ("plain text" if is_text(content.head) else "", "")
-    formats = "upload PROFET JSON, or a trace of TensorFlow or PyTorch"
-    raise ProfileError(f"this is {what and what + ', '}not a supported profile: {instead or formats}.")
+    formats = "upload PROFET JSON, or a TensorFlow or PyTorch trace"
+    raise ProfileError(f"this is {what and what + ', '}not a profile: {instead or formats}.")
 
 
 def _read_as(reader: Reader, content: Content) -> Profile:

@@ -46,8 +46,7 @@ NO_WORK = (
 )
 #: Why a profile of forward operations alone gets no prediction.
 FORWARD_ONLY = (
-    "This is a forward pass (inference, without gradients or weight updates): profile a whole training step, "
-    "model.fit or a step with tf.GradientTape."
+    "This profile has only a forward pass. Profile a whole training step (model.fit, or a tf.GradientTape step)."
 )
 #: Why a trace without operations, and a TPU's profile, are refused.
 NO_OPERATION = "No operation was found in the trace: record a training step with the profiler running."
@@ -239,14 +238,6 @@ def holds_work(operations: Iterable[str]) -> bool:
     (False, True)
     """
     return any(_WORK.search(name) for name in operations)
-
-
-def several_calls_note(times: int) -> str:
-    """Return the warning where a step calls its network several times."""
-    return (
-        f"The network ran {times} times in one step; the batch size is that of one call. If gradients are accumulated, "
-        f"the step and its latency cover {times} batches."
-    )
 
 
 def hidden_copies_note(hidden_us: float, counted_us: float) -> str:

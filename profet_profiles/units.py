@@ -199,15 +199,6 @@ def format_time(seconds: float) -> str:
     return time_unit(seconds).words(seconds)
 
 
-def format_time_range(low_s: float, high_s: float) -> str:
-    """Format an interval of durations in the unit that suits its middle.
-
-    >>> format_time_range(3_000, 20_000)
-    '0.83–5.6 h'
-    """
-    return time_unit(math.sqrt(low_s * high_s)).range_words(low_s, high_s)
-
-
 def format_usd_range(low_usd: float, high_usd: float) -> str:
     """Format an interval of dollars with one dollar sign, and enough digits to distinguish its endpoints.
 

@@ -38,7 +38,7 @@ RATIO_REFUSAL = (
     f"The compressed file unpacks to more than {MAX_RATIO} times its size, which is too much for a profile: record the "
     "profile again."
 )
-_EMPTY = "The file is empty: upload the profile of one training step."
+_EMPTY = "The file is empty. Upload the profile of one training step."
 _GZIP_MAGIC = b"\x1f\x8b"
 _BLOCK_BYTES = 256 * 2**10
 

@@ -1,19 +1,75 @@
-"""Bars as HTML: rows with a bar in each of several charts side by side, drawn with the numbers of a page."""
+"""Bars: rows with a bar in each of several charts side by side, drawn by the page's own script with its numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import streamlit as st
 from msgspec import Struct
+from msgspec.structs import asdict
 
-from ui.charts import RED, Bar, axis_end
+from ui.charts import GRAY, RED
 from ui.streamlit_internals import component
 
-#: Fields of a bar that `assets/bars.js` draws: its name is its row's.
-_DRAWN = tuple(name for name in Bar.__struct_fields__ if name not in ("key", "name", "usual_end"))
+#: How far beyond the axis's end for values a bar may go, and what that end is then multiplied by.
+_OVER, _STEP = 1.08, 1.5
+#: If all bars are shorter than this share of the axis, they get a shorter one.
+_SHORT = 1 / 8
+
+
+class Bar(Struct, frozen=True, kw_only=True):
+    """One bar, or the reason why there is none.
+
+    Attributes
+    ----------
+    value, low, high : in the chart's unit; value None: no bar, and `text` says why.
+    text : behind the bar.
+    hover : lines that show beside the pointer.
+    usual, usual_end : its value and where its interval ends at the profiled size: a tick marks the value.
+    waiting : share of it in which the GPU waits for data, which is hatched.
+    doubtful : it may not fit in memory: all of it is hatched, the other way.
+    """
+
+    text: str
+    color: str = GRAY
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    hover: str = ""
+    dimmed: bool = False
+    usual: float | None = None
+    usual_end: float = 0.0
+    waiting: float = 0.0
+    doubtful: bool = False
+
+    @property
+    def end(self) -> float:
+        """Where bar and interval end."""
+        return self.high or self.value or 0.0
+
+
+class BarRow(Struct, frozen=True, kw_only=True):
+    """One row, with a bar in each chart.
+
+    Attributes
+    ----------
+    key : what tells the row from others.
+    marks : small words behind the name.
+    tag : what it is recommended for.
+    first : it stands above the line below the recommended rows.
+    kept : it is shown before all are asked for.
+    """
+
+    key: str
+    name: str
+    bars: tuple[Bar, ...]
+    marks: tuple[str, ...] = ()
+    tag: str = ""
+    bold: bool = False
+    first: bool = False
+    kept: bool = True
 
 
 class BarAxis(NamedTuple):
@@ -29,26 +85,6 @@ class BarAxis(NamedTuple):
     limit_name: str = ""
 
 
-class BarRow(Struct, frozen=True, kw_only=True):
-    """One row, with a bar in each chart.
-
-    Attributes
-    ----------
-    bars : one per chart; key and name are the first one's.
-    marks : small words behind the name.
-    tag : what it is recommended for.
-    first : it stands above the line below the recommended rows.
-    kept : it is shown before all are asked for.
-    """
-
-    bars: tuple[Bar, ...]
-    marks: tuple[str, ...] = ()
-    tag: str = ""
-    bold: bool = False
-    first: bool = False
-    kept: bool = True
-
-
 def show_bars(
     axes: Sequence[BarAxis], rows: Sequence[BarRow], title: str, key: str, on_pick: Callable[[str], None] | None = None
 ) -> None:
@@ -58,27 +94,18 @@ def show_bars(
     """
 
     def picked() -> None:
+        # What a browser sends may be anything.
         row = st.session_state[key].get("open")
-        if on_pick is not None and row in [one.bars[0].key for one in rows]:
+        if on_pick is not None and row in [one.key for one in rows]:
             on_pick(row)
 
     kept = [row for row in rows if row.kept]
     charts = [
-        {
-            **{"key": axis.key, "title": axis.title, "prefix": axis.prefix, "limit": axis.limit},
-            **{"limitName": axis.limit_name, "limitColor": RED},
-            # Of the first rows, and of all.
-            "ends": [axis_end([row.bars[place] for row in shown]) for shown in (kept, rows)],
-        }
+        # Where the axis ends for the first rows, and for all.
+        axis._asdict() | {"color": RED, "ends": [axis_end(row.bars[place] for row in shown) for shown in (kept, rows)]}
         for place, axis in enumerate(axes)
     ]
-    drawn = [
-        {
-            **{"key": row.bars[0].key, "name": row.bars[0].name, "marks": row.marks, "tag": row.tag},
-            **{"bold": row.bold, "first": row.first, "kept": row.kept, "bars": [_drawn(bar) for bar in row.bars]},
-        }
-        for row in rows
-    ]
+    drawn = [asdict(row) | {"bars": [asdict(bar) | {"end": bar.end} for bar in row.bars]} for row in rows]
     component("bars", Path(__file__).parent / "assets")(
         key=key,
         data={"title": title, "charts": charts, "bars": drawn, "opens": on_pick is not None},
@@ -86,5 +113,13 @@ def show_bars(
     )
 
 
-def _drawn(bar: Bar) -> dict[str, object]:
-    return {name: getattr(bar, name) for name in _DRAWN} | {"end": bar.end}
+def axis_end(bars: Iterable[Bar]) -> float:
+    """Where the axis ends: at the usual end, further in steps while a bar needs it, nearer if all are far too short."""
+    shown = list(bars)
+    longest, end = max((bar.end for bar in shown), default=0.0), max((bar.usual_end for bar in shown), default=0.0)
+    end = end or longest or 1.0
+    while longest > end * _OVER:
+        end *= _STEP
+    while 0 < longest < end * _SHORT:
+        end *= _SHORT
+    return end

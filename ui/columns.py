@@ -26,9 +26,10 @@ from profet_profiles.units import (
     format_usd,
     format_usd_range,
 )
-from ui.curves import gpu_look
 from ui.tables import MISSING, Column, TableCell, Value
 
+#: A verdict as the table says it.
+_FIT = {Verdict.FITS: "Fits", Verdict.CANT_TELL: "May not fit", Verdict.DOES_NOT_FIT: "Doesn't fit"}
 #: Both ends of a row's interval; None without one.
 Ends = Sequence[tuple[float, float] | None]
 
@@ -39,12 +40,12 @@ def _hidden(column: Column) -> Column:
 
 
 def _offer_cell(plan: Plan, code: str = "") -> TableCell:
-    """GPU and cloud, in the GPU's color; beneath them the machine's code and what is special about it."""
+    """GPU and cloud; beneath them the machine's code and what is special about it."""
     fit, notes = plan.fit, [code or plan.code]
-    notes += ["does not fit"] if does_not_fit(fit) else []
+    notes += ["doesn't fit"] if does_not_fit(fit) else []
     notes += ["may not fit"] if fit is not None and fit.verdict is Verdict.CANT_TELL else []
     notes += [HOST_LIMITED] if plan.row.limited_by_host else []
-    return TableCell(plan.name, beneath=", ".join(notes), color=gpu_look(plan.offer.gpu).color)
+    return TableCell(plan.name, beneath=", ".join(notes))
 
 
 def _offer_data(plans: Sequence[Plan]) -> dict[str, Sequence[Value]]:
@@ -126,23 +127,44 @@ def cost_columns(plans: Sequence[Plan]) -> tuple[Column, Column]:
     ends, values = _usd([plan.interval for plan in plans]), [plan.total_usd for plan in plans]
     cost_range = _range("cost_range_usd", "Cost range", ends, format_usd_range, "training_low_usd", "training_usd")
     data = {"training_usd": values, **cost_range.exported()}
-    cost = Column(key="training_usd", title="Cost", values=values, words=format_usd, data=data, tip="Of your training.")
-    return cost, cost_range
+    return Column(key="training_usd", title="Training cost", values=values, words=format_usd, data=data), cost_range
 
 
 def memory_column(fits: Sequence[FitAnswer | None]) -> Column:
-    """Whether a step fits, sorted by the largest batch that does: 'fits, ≤ 512', 'does not fit', "can't tell"."""
+    """Whether a step fits, sorted by the largest batch that does: 'Fits (up to batch 512)', "Doesn't fit"."""
     largest = [fit and fit.largest_batch for fit in fits]
     return Column(
         key="memory",
         title="Memory",
         values=largest,
         cells=[
-            f"{fit.verdict}" + (f", ≤ {most:,}" if most else "") if fit else MISSING
+            _FIT[fit.verdict] + (f" (up to batch {most:,})" if most else "") if fit else MISSING
             for fit, most in zip(fits, largest, strict=True)
         ],
         data={"fits_in_memory": [fit and fit.verdict.value for fit in fits], "largest_batch": largest},
         tip="Whether a step fits in one GPU's memory, and the largest batch that does.",
+    )
+
+
+def price_column(plans: Sequence[Plan], narrow_under: str = "") -> Column:
+    """Return what the machines cost per hour."""
+    offers = [plan.offer for plan in plans]
+    return Column(
+        key="usd_per_hour",
+        title="$/h",
+        values=[offer.usd_per_hour for offer in offers],
+        cells=[
+            TableCell(
+                price_words(offer), "" if offer.gpu_count == 1 else f"{format_usd(offer.usd_per_gpu_hour)} per GPU"
+            )
+            for offer in offers
+        ],
+        data={
+            "usd_per_hour": [offer.usd_per_hour for offer in offers],
+            "usd_per_gpu_hour": [offer.usd_per_gpu_hour for offer in offers],
+        },
+        tip="Of the whole machine, with all its GPUs. A month marks a price that is over 60 days old.",
+        narrow_under=narrow_under,
     )
 
 
@@ -240,23 +262,7 @@ def predict_columns(plans: Sequence[Plan], per: Period, unit: TimeUnit, gpus: Gp
             words=format_usd,
             data={f"{cost}_usd": costs, **cost_range.exported()},
         ),
-        Column(
-            key="usd_per_hour",
-            title="$/h",
-            values=[plan.offer.usd_per_hour for plan in plans],
-            cells=[
-                TableCell(
-                    price_words(offer),
-                    "" if offer.gpu_count == 1 else f"{format_usd(offer.usd_per_gpu_hour)} a GPU",
-                )
-                for offer in (plan.offer for plan in plans)
-            ],
-            data={
-                "usd_per_hour": [plan.offer.usd_per_hour for plan in plans],
-                "usd_per_gpu_hour": [plan.offer.usd_per_gpu_hour for plan in plans],
-            },
-            tip="Of the whole machine, with all its GPUs. A month marks a price that is over 60 days old.",
-        ),
+        price_column(plans),
         basis_column(plans, "cost"),
         *map(_hidden, more),
     )
@@ -304,8 +310,9 @@ def size_columns(plans: Sequence[Plan], unit: TimeUnit, *, with_batch: bool = Fa
         Column(key="training_s", title="Training time", values=[plan.total_s for plan in plans], words=unit.words),
         cost,
         _hidden(cost_range),
-        _hidden(memory_column([plan.fit for plan in plans])),
+        price_column(plans, "training_usd"),
         basis_column(plans, "training_usd"),
+        _hidden(memory_column([plan.fit for plan in plans])),
     )
 
 
@@ -337,7 +344,7 @@ def out_columns(rows: Sequence[WholeNodePlan], unit: TimeUnit) -> tuple[Column, 
             key="speed_up",
             title="Speed-up",
             values=[step.speed_up for step in steps],
-            cells=[TableCell(format_significant(step.speed_up), beneath=f"of {step.gpus}") for step in steps],
+            cells=[TableCell(f"{format_significant(step.speed_up)}×", beneath=f"{step.gpus} GPUs") for step in steps],
             data={
                 "speed_up": [step.speed_up for step in steps],
                 "one_gpu_step_ms": [step.one_gpu_ms for step in steps],

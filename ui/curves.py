@@ -1,9 +1,8 @@
-"""Values over batch size, image size, GPUs or threads, as curves with bands; how each GPU is drawn."""
+"""Values over batch size, image size, GPUs or threads, as curves with bands."""
 
 from __future__ import annotations
 
 import math
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -11,52 +10,28 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from profet_core.latency import LEVEL
 from profet_profiles.units import format_ms, shared_time_unit
-from ui.charts import GRAY, RED, Figure, Part, framed, line_at, no_markup, value_axis
-
-#: Distinct for readers of any color vision, and at least 3:1 against the light and the dark background;
-#: `tests/ui/test_charts.py` computes both.
-SKY, OCHRE, GREEN, MAGENTA, INDIGO, BROWN, PURPLE, SLATE, CORAL = COLORS = (
-    *("#119bdf", "#b98f03", "#589257", "#c13e80", "#5454ee"),
-    *("#915f1f", "#a54aa9", "#9090b4", "#fc3f5a"),
+from ui.charts import (
+    COLORS,
+    GRAY,
+    RED,
+    Figure,
+    Part,
+    framed,
+    line_at,
+    no_markup,
+    show_legend,
+    text_color,
+    value_axis,
 )
 
 
 class Look(NamedTuple):
-    """By plotly's names; where two GPUs share a color, the dash differs."""
+    """By plotly's names: a color, which says what values are based on, and a dash, which tells curves apart."""
 
     color: str
-    dash: str
-
-
-_DASHES, _OTHER_DASHES = ("solid", "dash", "longdash", "dashdot", "dot"), ("longdashdot", "12px,4px", "4px,8px")
-#: Full names of the specs. There are more GPUs than colors: forms of a model share one, and of those that charts show
-#: together until others are chosen each has its own.
-_GPUS = {
-    SKY: ("Tesla T4", "GeForce RTX 2080 Ti", "RTX PRO 6000 Blackwell Workstation Edition", "GH200-96GB"),
-    OCHRE: ("A40", "A10G", "A10", "RTX A5000", "RTX A4500"),
-    GREEN: ("RTX A6000", "L40S"),
-    MAGENTA: ("GeForce RTX 5090", "L4", "Tesla P100-PCIE-16GB", "Tesla P100-SXM2-16GB"),
-    INDIGO: ("RTX A4000", "A100-SXM4-40GB", "A100-SXM4-80GB", "A100-PCIE-40GB", "A100-PCIE-80GB"),
-    BROWN: ("GeForce RTX 3090", "H100-SXM5-80GB", "H100-PCIE-80GB", "H100-NVL-94GB", "GeForce RTX 4090"),
-    PURPLE: (
-        *("Tesla V100-SXM2-16GB", "Tesla V100-PCIE-16GB"),
-        "RTX PRO 6000 Blackwell Server Edition",
-    ),
-    SLATE: ("Tesla K80", "H200-SXM-141GB"),
-    CORAL: ("Tesla M60", "B200", "RTX 6000 Ada Generation", "B300"),
-}
-_LOOKS = {gpu: Look(color, dash) for color, gpus in _GPUS.items() for gpu, dash in zip(gpus, _DASHES, strict=False)}
-
-
-def gpu_look(gpu: str) -> Look:
-    """Return the look of a GPU by its full name in a catalog; a custom one has a look by its name.
-
-    >>> gpu_look("Tesla T4").dash, gpu_look("A10G").color
-    ('solid', '#b98f03')
-    """
-    number = zlib.crc32(gpu.encode())
-    return _LOOKS.get(gpu) or Look(COLORS[number % 9], _OTHER_DASHES[number // 9 % 3])
+    dash: str = "solid"
 
 
 class Shown(Struct, frozen=True):
@@ -105,23 +80,16 @@ def size_axis(axis: str, sizes: Sequence[int], *, log: bool = True) -> Part:
 LATENCY = Shown("Latency (ms/step)", format_ms)
 _SIZES = {
     "batch": ("Batch size", (16, 32, 64, 128, 256)),
-    "pixels": ("Image size (pixels)", (32, 64, 128, 256, 512, 1024)),
+    "pixels": ("Image size (px)", (32, 64, 128, 256, 512, 1024)),
 }
-#: Pixels, and how much is seen of what lies beyond a GPU's memory.
-_HEIGHT, _PALE = 420, 0.45
+#: Pixels, of them around the plot, and how much is seen of what lies beyond a GPU's memory.
+_HEIGHT, _AROUND_PX, _PALE = 420, 72, 0.45
+#: Pixels from the end of a line to its label, of a label's line and letter; letters of the longest label.
+_LEADER_PX, _LINE_PX, _LETTER_PX, _MAX_LETTERS = 14, 15, 6.4, 18
+#: With more curves than these, only the chosen one has a band: bands over each other say nothing.
+_MAX_BANDS, _BAND = 4, 0.22
 
 Point = tuple[float, float]
-#: What the legend says of the marks of memory.
-_BEYOND: Part = {
-    "type": "scatter",
-    "name": "largest that fits; dotted: may not fit",
-    "x": [None],
-    "y": [None],
-    "mode": "lines+markers",
-    "line": {"color": GRAY, "width": 2, "dash": "dot"},
-    "marker": {"symbol": "line-ns-open", "size": 14, "color": GRAY, "line": {"width": 3}},
-    "hoverinfo": "skip",
-}
 
 
 class Curve(Struct, frozen=True, kw_only=True):
@@ -149,22 +117,30 @@ def curves(
     log: bool = True,
     at: float | None = None,
     crossed: tuple[Point, str] | None = None,
+    labeled: bool = False,
 ) -> Figure:
     """Values over size; what does not fit in memory is pale and dotted.
 
     Both axes are logarithmic (`log`) or linear; a line marks the chosen size, `at`, and a cross the point `crossed`,
-    which has a name in the legend.
+    which has a name in the legend. `labeled`: names stand at the ends of the lines, in place of a legend.
     """
+    banded = [row for row in rows if row.ends and (row.chosen or len(rows) <= _MAX_BANDS)]
     values = [value for row in rows for value in row.values]
     unit, y = shown.axis(values, log=log)
     if shown.in_time:
         shown = replace(shown, words=shared_time_unit(values).words)
-    traces = [part for row in rows for part in (*_band(row, unit), *_line(row, shown, unit))]
-    if any(trace.get("opacity") == _PALE for trace in traces):
-        traces.append(_BEYOND)
+    bands = [part for row in banded for part in _band(row, unit)]
+    traces = [*bands, *(part for row in rows for part in _line(row, shown, unit))]
     if crossed is not None:
         (size, value), name = crossed
         traces.append(_marks(size, value / unit, {"symbol": "x", "size": 13, "color": RED}) | {"name": name})
+    names: Part = {}
+    if labeled:
+        drawn = [*values, *(end for row in banded for ends in row.ends or () for end in ends)]
+        low, high = min(drawn) / unit, max(drawn) / unit
+        y["range"] = [math.log10(low) - 0.05, math.log10(high) + 0.05] if log else [0, 1.05 * high]
+        notes, room_px = _end_labels(rows, unit, x, y, log=log)
+        names = {"annotations": notes, "margin": {"r": room_px, "t": 12}, "showlegend": False}
     return framed(
         traces,
         x=x,
@@ -174,8 +150,49 @@ def curves(
         layout={
             "hovermode": "x unified",
             "shapes": [] if at is None else [line_at(x=at, line={"color": GRAY, "width": 1, "dash": "dot"})],
+            **names,
         },
     )
+
+
+def _end_labels(rows: Sequence[Curve], unit: float, x: Part, y: Part, *, log: bool) -> tuple[list[Part], float]:
+    """Each curve's name where its line ends, and the room they need; equal lines have their names below each other."""
+    low, high = y["range"]
+    px = (_HEIGHT - _AROUND_PX) / (high - low)
+    ends = [(math.log10(row.values[-1] / unit) if log else row.values[-1] / unit, row) for row in rows]
+    notes, above = list[Part](), math.inf
+    # From the top down. Where there is no more room below, all above move up.
+    tops = list[float]()
+    ends = sorted(ends, key=lambda end: -end[0])
+    for value, _ in ends:
+        above = min(above - _LINE_PX, px * (value - low))
+        tops.append(above)
+    floor = 0.0
+    for place in range(len(tops) - 1, -1, -1):
+        tops[place] = max(tops[place], floor)
+        floor = tops[place] + _LINE_PX
+    for (value, row), top in zip(ends, tops, strict=True):
+        name = row.label if len(row.label) <= _MAX_LETTERS else f"{row.label[: _MAX_LETTERS - 1]}…"
+        notes.append(
+            {
+                **{"x": x["range"][1], "y": value, "ax": _LEADER_PX, "ay": px * (value - low) - top},
+                **{"text": f"<b>{no_markup(name)}</b>" if row.chosen else no_markup(name), "xanchor": "left"},
+                **{"showarrow": True, "arrowhead": 0, "arrowwidth": 1, "arrowcolor": row.look.color, "standoff": 2},
+                "font": {"color": text_color()},
+            }
+        )
+    longest = max(min(len(row.label), _MAX_LETTERS) for row in rows)
+    return notes, 2 * _LEADER_PX + _LETTER_PX * longest
+
+
+def show_basis_legend(rows: Sequence[Curve], level: float | None) -> None:
+    """Show what the colors of curves mean, and their bands and marks."""
+    shown = {row.look.color for row in rows}
+    of_one = " of the bold line" if len(rows) > _MAX_BANDS else ""
+    more = [f"░ {level or LEVEL:.0%} prediction interval{of_one}"]
+    if any(row.largest_fit is not None for row in rows):
+        more += ["┃ largest that fits", "┄ may not fit in memory"]
+    show_legend(shown, {color: f"{word}: {word.words}" for word, color in COLORS.items()}, *more)
 
 
 def value_at(row: Curve, size: float) -> float:
@@ -194,7 +211,7 @@ def _band(row: Curve, unit: float) -> Iterator[Part]:
             "mode": "lines",
             "line": {"width": 0},
             "fill": "toself",
-            "fillcolor": f"rgba({red},{green},{blue},{0.2 if row.chosen else 0.1})",
+            "fillcolor": f"rgba({red},{green},{blue},{_BAND})",
             "hoverinfo": "skip",
             "showlegend": False,
         }

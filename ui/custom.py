@@ -10,7 +10,7 @@ import streamlit as st
 from msgspec.structs import replace
 
 from profet_core import InputError, Profile, ProfileError
-from profet_core.answers.by_layers import file_profile, named_profile, unknown_profile
+from profet_core.answers.by_layers import NetworkProfile, file_profile, named_profile, unknown_profile
 from profet_core.layers.network import Network
 from profet_core.prediction.targets import recorded_on
 from profet_profiles.profet_json import profile_from_link_text
@@ -125,19 +125,30 @@ def _network(shown: Held | None) -> Held | None:
     file = session.file
     batch_size, optimizer, frozen = file.net_batch, file.net_optimizer, file.net_frozen
     if file.net_from == "name":
-        try:
-            profile = named_profile(file.net, batch_size, file.net_pixels, optimizer=optimizer, frozen_backbone=frozen)
-        except InputError as error:
-            profile = unknown_profile(file.net, sentence(error_words(error)))
-        name = profile.known_as or file.net
-    else:
-        network = given_network().network
-        if network is None:
-            return shown if shown is not None and not shown.is_network else None
-        profile, name = (
-            file_profile(network, batch_size, optimizer=optimizer, frozen_backbone=frozen),
-            network.name,
-        )
+        return named_network(file.net, batch_size, file.net_pixels, optimizer=optimizer, frozen_backbone=frozen)
+    network = given_network().network
+    if network is None:
+        return shown if shown is not None and not shown.is_network else None
+    return _held(network.name, file_profile(network, batch_size, optimizer=optimizer, frozen_backbone=frozen))
+
+
+def named_network(
+    name: str,
+    batch_size: int,
+    pixels: int | None = None,
+    *,
+    optimizer: str = "sgd",
+    frozen_backbone: bool = False,
+) -> Held:
+    """Return a network by its name, at its own image size by default; one that isn't known says so."""
+    try:
+        profile = named_profile(name, batch_size, pixels, optimizer=optimizer, frozen_backbone=frozen_backbone)
+    except InputError as error:
+        profile = unknown_profile(name, sentence(error_words(error)))
+    return _held(profile.known_as or name, profile)
+
+
+def _held(name: str, profile: NetworkProfile) -> Held:
     return Held(f"network:{name}", profile, name, "network")
 
 

@@ -26,7 +26,7 @@ from ui.resources import Resources
 from ui.session import DEFAULT_METHOD, Field, NetworkFields, Training, latency_text, method_options, session
 from ui.words import plain, sentence
 
-SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size (pixels)"}
+SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size"}
 
 
 class FieldLook(TypedDict, total=False):
@@ -40,6 +40,8 @@ class FieldLook(TypedDict, total=False):
     placeholder: str
     width: int
     wrap: bool
+    accept_new_options: bool
+    max_selections: int
     format_func: Callable[[str], str]
     on_change: Callable[[], object]
 
@@ -181,14 +183,14 @@ def precision_input() -> None:
     select(
         "Precision",
         NetworkFields.precision,
-        help="As profiled: the profile's precision; an FP32 profile means TF32 on Ampere and later, as TensorFlow and "
-        "PyTorch run it. FP32: without TF32.",
+        help="*As profiled* keeps the profile's precision. FP32 profiles run as TF32 on Ampere and newer GPUs, as in "
+        "TensorFlow. Choose FP32 to turn TF32 off.",
     )
 
 
 def training_code_input() -> None:
     """How the training is written."""
-    tip = "Channels-last: and compiled, which AMP gains more from. As profiled: what the profile's kernels show."
+    tip = "Memory format and compilation of your code. AMP gains more from channels-last and compiled code."
     select("Training code", NetworkFields.training_code, help=tip)
 
 
@@ -253,7 +255,9 @@ def network_name_input(field: Field[str]) -> None:
 
 def parameters_input(meta: ProfileMeta | None) -> None:
     """Ask for the network's name or its parameters; empty: as the profile tells. What is neither, the page says."""
-    recorded = None if meta is None else recorded_parameters(meta)
+    known, empty = None if meta is None else recorded_parameters(meta), "ResNet50, or 25.6M"
+    if known is not None:
+        empty = known.words if known.name else f"{format_count(known.count)}, as profiled"
 
     def answer_nodes() -> None:
         # Whoever says what GPUs share has several in mind: on every page.
@@ -265,7 +269,7 @@ def parameters_input(meta: ProfileMeta | None) -> None:
         index=None,
         accept_new_options=True,
         key=Training.network.key,
-        placeholder="ResNet50, or 25.6M" if recorded is None else f"{format_count(recorded.count)}, as profiled",
+        placeholder=empty,
         help="A network's name or its number of parameters, which is the number of gradients each GPU sends.",
         on_change=answer_nodes,
         persist_state="session",
@@ -322,7 +326,7 @@ def recorded_sizes(resources: Resources) -> dict[str, int | None]:
 def _size_slider(axis: str, recorded: int | None) -> None:
     """Draw one slider, fixed while the profile's own size is not known."""
     if recorded is None:
-        tip = f"Needs the {'batch' if axis == 'batch' else 'image'} size that the profile was recorded at."
+        tip = f"Enter the recorded {'batch' if axis == 'batch' else 'image'} size first."
         if session.profile.source == "name":
             by_file = axis == "pixels" and session.file.net_from == "file"
             tip = "For another size, upload the network's file again." if by_file else "Needs a network."
@@ -349,7 +353,7 @@ def _size_slider(axis: str, recorded: int | None) -> None:
     if chosen != recorded and not by_name:
         # In the label's line it takes no room: nothing jumps.
         label += f"\N{EN SPACE}:small[scaled from {recorded}]"
-    tip = "Another image size assumes more classes at larger images, as in the measured data."
+    tip = "At other image sizes the number of classes changes too, as in the measured data (10 to 1,000)."
     is_classifier = axis == "pixels" and recorded <= axis_range(axis)[1] and not by_name
     # The run that wrote it may be cut short before the browser has the slider: then it begins at this value.
     begins: Any = {} if is_new else {"value": chosen}

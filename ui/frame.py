@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable
 import streamlit as st
 
 from profet_core import InputError
-from profet_core.catalog.collection import NoOffersError
+from profet_core.catalog.collection import NoOffersError, fetched_versions, prices_version
+from profet_core.catalog.tables import MAX_NAME_LENGTH
 from ui.custom import (
     missing_link_words,
     profile_defaults,
@@ -26,15 +27,15 @@ from ui.predicted import MissingAnchorError
 from ui.profile import answer_from_name, missing_input, read_profiles
 from ui.resources import Resources
 from ui.server import in_turn
-from ui.session import EMPTY, LINKED, PARAMETER, RENAMED, NetworkFields, Part, session
+from ui.session import EMPTY, LINKED, PARAMETER, PRICES, RENAMED, NetworkFields, Part, session
 from ui.streamlit_internals import went_back_or_forward
-from ui.words import one_line_errors, show_error, show_warning
+from ui.words import one_line_errors, plain, show_error, show_warning
 
 #: What a page's link has: parts of the session, or single keys; called after the page is drawn, when it is final.
 Linked = Callable[[], Iterable[Part | str]]
 Draw = Callable[[Resources], None]
 #: What a link of one page may ask another page to show: settings that follow no profile.
-_ASKED_FOR = ("view", "inspect", "open", "part")
+_ASKED_FOR = ("view", "inspect", "open")
 
 
 def run_page(
@@ -77,6 +78,10 @@ def run_page(
             )
         if served is not None and served.is_outdated:
             show_warning("This server has newer models or lists than it shows: restart it.")
+        prices = ", ".join(fetched_versions(resources.catalog.all_offers))
+        if session.custom.link_prices not in ("", prices):
+            here = prices_version(resources.catalog.all_offers)
+            st.info(plain(f"The link was made with prices of {session.custom.link_prices}; these are of {here}."))
         with one_line_errors():
             if sidebar is not None:
                 with st.sidebar:
@@ -149,6 +154,7 @@ def _follow_link(linked: Linked, resources: Resources, *, turned: bool) -> bool:
             if key in given or not LINKED[key].follows_profile:
                 st.session_state[key] = given[key] if key in given else LINKED[key].default_in(resources, key)
         session.custom.link_given = frozenset(given)
+        session.custom.link_prices = st.query_params.get(PRICES, "")[:MAX_NAME_LENGTH]
         session.custom.chosen_anchor = session.network.anchor if NetworkFields.anchor.key in given else None
         return True
     if turned:
@@ -197,6 +203,8 @@ def write_link(linked: Linked, resources: Resources) -> None:
     """Write what differs from the defaults to the URL, and the profile; parameters that are not ours stay."""
     defaults = {key: value for slot in session.slots for key, value in profile_defaults(resources, slot).items()}
     wanted = shared_profile()
+    if fetched := fetched_versions(resources.catalog.all_offers):
+        wanted[PRICES] = ", ".join(fetched)
     for key in _keys(linked):
         field = LINKED[key]
         default = defaults.get(key) if field.follows_profile else field.default_in(resources, key)
@@ -206,7 +214,7 @@ def write_link(linked: Linked, resources: Resources) -> None:
         elif value != default:
             wanted[key] = _text(value)
     shown = {key: st.query_params.get_all(key) for key in st.query_params}
-    others = {name: values for name, values in shown.items() if _key_of(name)[0] not in (*LINKED, PARAMETER)}
+    others = {name: values for name, values in shown.items() if _key_of(name)[0] not in (*LINKED, PARAMETER, PRICES)}
     if {key: values[-1] for key, values in shown.items() if key not in others} != wanted:
         st.query_params.from_dict({**others, **wanted})
 

@@ -76,7 +76,7 @@ def _filter(resources: Resources) -> None:
 def offer_buttons(resources: Resources) -> None:
     """Show what filters offers, a dialog about prices, and the filters, each to remove with one click."""
     _filter(resources)
-    if st.button("Prices", key="offers"):
+    if st.button("Prices", key="offers", help="Prices and custom GPUs"):
         prices_dialog()
     if chosen := filter_words(chosen_filter(resources), resources.catalog.filter_options()):
         with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="chips"):
@@ -150,8 +150,7 @@ def drawn_rows(rows: Sequence[Plan], *, keep: str = "") -> list[Plan]:
     gpus = list(dict.fromkeys(row.offer.gpu for row in by_cost))
     session.sizes.drawn = [gpu for gpu in session.sizes.drawn if gpu in gpus]
     if len(gpus) > _MAX_DRAWN:
-        tip = "GPUs in the chart. The table has every instance."
-        some_of("GPUs", SizesView.drawn, gpus, placeholder=f"The {_MAX_DRAWN} cheapest", help=tip, width=220)
+        some_of("GPUs in the chart", SizesView.drawn, gpus, placeholder=f"{_MAX_DRAWN} cheapest, anchor", width=220)
     wanted = session.sizes.drawn or gpus[:_MAX_DRAWN]
     return [row for row in each if row.offer.gpu in wanted or row.is_anchor or (keep and row.label == keep)]
 

@@ -42,7 +42,7 @@ Cells = Mapping[str, str]
 _MAX_GPUS = 64
 
 
-@st.dialog("Prices", width="large", on_dismiss="rerun")
+@st.dialog("Prices and custom GPUs", width="large", on_dismiss="rerun")
 def prices_dialog() -> None:
     """Show prices, instances and GPUs; closing it draws the page with what was changed."""
     with one_line_errors():
@@ -130,7 +130,7 @@ def say_whose() -> None:
 
 
 def _instances(resources: Resources) -> None:
-    st.caption("Click the empty row to add one. Select rows to delete them.")
+    st.caption("Add a row to set your own instance. Select rows to delete them.")
     say_whose()
     shared = load_resources().catalog
     defaults = default_cells()
@@ -187,7 +187,7 @@ _GPU_FIELDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "images_per_s": ("or images/s", "Training throughput on one GPU."),
         "network": ("Network", "Of the throughput."),
         "batch_size": ("Batch size", ""),
-        "pixels": ("Image size (pixels)", ""),
+        "pixels": ("Image size", ""),
         "precision": ("Precision", ""),
     },
     "Specs": {

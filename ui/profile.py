@@ -122,7 +122,7 @@ def _aside(slot: Slot) -> str:
 
 def second_input(resources: Resources) -> None:
     """Ask for a profile of another size of the same network: sizes between are more accurate with it."""
-    tip = "Of the same network on the same GPU at another batch or image size: sizes between are more accurate."
+    tip = "Add a profile of the same network and GPU at another size. Predictions between the two are more accurate."
     toggle("Second profile", NetworkFields.second, tip)
     if session.network.second:
         with st.container(border=True):
@@ -131,7 +131,7 @@ def second_input(resources: Resources) -> None:
             _size_inputs(held, session.second.prefix)
 
 
-_SIZE_LABELS = {"batch_size": "Batch size", "pixels": "Image size (pixels)"}
+_SIZE_LABELS = {"batch_size": "Batch size", "pixels": "Image size"}
 
 
 def _size_inputs(held: Held, prefix: str) -> None:
@@ -272,7 +272,8 @@ def missing_input(resources: Resources, held: Held) -> None:
                 number_field(label, keys[name], (1, MAX_IMAGES), empty="not known", at=row.container(width=150))
         row.form_submit_button("Continue", type="primary", on_click=answer)
         if held.anchor is not None:
-            st.caption(f"Until you continue, results are {'per step, ' * ('batch_size' in keys)}at the recorded size.")
+            are = "per step" if "batch_size" in keys else "at the recorded size"
+            st.caption(f"Results below are {are} until you continue.")
 
 
 def latency_question(network: Predicted) -> None:
@@ -304,7 +305,8 @@ def _profile_input(resources: Resources, slot: Slot, label: str) -> Held:
         return profile_in_slot(resources, slot)
     if slot.source == "sample":
         titles = {name: sample_label(sample) for name, sample in resources.samples.items()}
-        select("Sample", slot.key("sample"), titles, help="To try the app: measured, unless the name says otherwise.")
+        tip = "Real measurements to try the app with, unless the name says otherwise."
+        select("Sample", slot.key("sample"), titles, help=tip)
     elif slot.source == "upload":
         upload_input(slot.prefix)
         if slot is session.profile and not session.custom.profiles:
@@ -315,10 +317,9 @@ def _profile_input(resources: Resources, slot: Slot, label: str) -> Held:
         _profile_choice(slot)
     held = profile_in_slot(resources, slot)
     if slot.source != "sample":
-        kind = {"upload": "your upload", "paste": "your", "link": "the profile"}.get(held.origin, "the sample")
         facts = f"{plain(held.profile.source_format)}, {len(held.profile.operations)} operation types"
-        shown = f"{kind} {plain(held.name)}"
-        st.caption(f"Shown: {shown} ({facts})." if held.is_custom else f"No upload yet: still showing {shown}.")
+        still = f"No upload yet: still showing the sample {plain(held.name)}."
+        st.caption(f"{plain(held.name)}: {facts}." if held.is_custom else still)
     if held.is_custom and (note := steps_note(counted(held.profile, slot.usable_ms))):
         st.caption(f"{note[0].removesuffix('.')} under *Edit*.")
     if is_first:
@@ -421,7 +422,7 @@ def _profile_choice(slot: Slot) -> None:
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
     if len(every) > 1:
         row.selectbox(
-            f"Shown, of your {len(every)} profiles",
+            f"Profile ({len(every)} uploaded)",
             tuple(every),
             format_func=lambda key: every[key].name if key in every else "",
             key=slot.key("chosen"),

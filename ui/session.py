@@ -32,7 +32,7 @@ from profet_core.questions import (
 )
 from profet_core.training.advise import ORIGINAL, Preset, Sort
 from profet_core.training.cost import INTERRUPTION_BANDS, JPEG_IMAGES_PER_S_PER_VCPU, MAX_EPOCHS, MAX_IMAGES
-from profet_core.training.many_core import MAX_THREADS, MIN_THREADS, PUBLISHED
+from profet_core.training.many_core import PUBLISHED
 from profet_core.training.memory import MAX_BATCH
 from profet_core.training.scaling_model import Strategy
 from profet_core.training.several_gpus import CHECKED_ON, MAX_GPUS
@@ -50,6 +50,8 @@ DEFAULT_METHOD = "default"
 USUAL_PLAN = "usual"
 #: Has a profile in a link; every other parameter is a setting. The text that stands for "left empty on purpose".
 PARAMETER, EMPTY = "profile", "none"
+#: Names the fetched price lists in a link.
+PRICES = "prices"
 
 T = TypeVar("T")
 Options = Callable[[Resources], Collection[str]]
@@ -425,9 +427,11 @@ class ScaleOut(Part):
     question = ScaleoutQuestion
 
     one_gpu = one_of({"predicted": "Predicted", "typed": "Measured"})
-    gradients = one_of({"fp32": "FP32", "fp16": "Half"})
+    gradients = one_of({"fp32": "FP32", "fp16": "FP16"})
     #: With what one was checked on, where that is little.
-    strategy = one_of({one: one.words + f" ({CHECKED_ON.get(one)})" * (one in CHECKED_ON) for one in STRATEGIES})
+    strategy = one_of(
+        {one: sentence(one.words) + f" ({CHECKED_ON.get(one)})" * (one in CHECKED_ON) for one in STRATEGIES}
+    )
     #: Gb/s between machines.
     machine_network = one_of(
         {"own": "As each offer says", **{f"{gbit:g}": say for gbit, say in NAMED_NETWORKS.items()}}
@@ -449,7 +453,11 @@ class CompareView(Part):
 
     view = one_of({"compare": "Side by side", "inside": "Inside one profile"})
     compare_samples: Field[list[str]] = _some(lambda resources: resources.samples, _other_samples)
-    compare_by = one_of({"latency": "Latency", "cost": "Cost per 1,000 steps"})
+    #: By name.
+    compare_networks: Field[list[str]] = Field(
+        [], lambda text, known: [_network_name(one, known) for one in text.split(",") if one]
+    )
+    compare_by = one_of({"latency": "Latency", "images": "Images/s", "cost": "Cost per 1,000 steps"})
     inspect = _one_known(lambda resources: (ON_PREDICT, *resources.samples))
     inspect_custom: Field[str | None] = unlinked(None)
 
@@ -480,7 +488,6 @@ class ManyCore(Part):
     manycore_images: Field[int | None] = number(None, 1, MAX_IMAGES)
     manycore_test_images: Field[int | None] = number(None, 0, MAX_IMAGES)
     manycore_epochs: Field[int | None] = number(None, 1, MAX_EPOCHS)
-    manycore_threads: Field[int | None] = number(None, MIN_THREADS, MAX_THREADS)
     manycore_shows = one_of({"time": "Time", "speedup": "Speed-up"})
 
 
@@ -504,6 +511,8 @@ class Custom(Part):
 
     `aside`: latencies typed for another GPU than the one chosen now: what they are of -> that GPU, and their fields.
 
+    `link_prices` : the fetched price lists that the link was made with.
+
     `link_given` is what the link gave that no profile has replaced yet; None before it is read. `link_missing`:
     the page opened without the upload that its address asks for.
     """
@@ -515,6 +524,7 @@ class Custom(Part):
     link_given: Field[frozenset[str] | None] = unlinked(None)
     link_page: Field[str] = unlinked("")
     link_missing: Field[bool] = unlinked(False)
+    link_prices: Field[str] = unlinked("")
     chosen_anchor: Field[str | None] = unlinked(None)
     aside: Field[Mapping[str, tuple[str, Mapping[str, Any]]]] = unlinked({})
 

@@ -78,14 +78,12 @@ MISSING = DASH = "–"
 class TableCell(NamedTuple):
     """What stands in a cell.
 
-    `beneath` is a second, smaller line. A `mark`, which isn't read aloud, or a swatch of the GPU's `color` stands
-    before the text.
+    `beneath` is a second, smaller line. A `mark`, which isn't read aloud, stands before the text.
     """
 
     text: str
     beneath: str = ""
     mark: str = ""
-    color: str = ""
 
 
 class Column(Struct, frozen=True, kw_only=True):
@@ -179,11 +177,13 @@ def result_table(
     choices: Table,
     stem: str,
     title: str,
+    sorted_by: str = "",
     charts: bool | None = True,
 ) -> str | None:
     """Show the table; returns the key of the row that the visitor opened, None without one.
 
-    The rows have their order until the visitor sorts them; of the columns the first names the row and is always there.
+    The rows have their order, by the column `sorted_by`, until the visitor sorts them; of the columns the first names
+    the row and is always there.
     `keys` tell the rows from each other, in links too. `stem` begins the names of exports, and `title` is for screen
     readers. `charts` says whether the page has charts to save; None: the page draws the view's row of exports itself.
     """
@@ -194,7 +194,8 @@ def result_table(
         # What a browser sends may be anything.
         if (column := st.session_state[key].get("sort")) in [one.key for one in columns]:
             # The smallest first, then the largest first, and a third time as the rows come.
-            choices.sort = {column: f"-{column}", f"-{column}": ""}.get(choices.sort, column)
+            wanted = {column: f"-{column}", f"-{column}": ""}.get(choices.sort or sorted_by, column)
+            choices.sort = "" if wanted == sorted_by else wanted
 
     def open_row() -> None:
         if (row := st.session_state[key].get("open")) in keys:
@@ -210,7 +211,7 @@ def result_table(
             # Numbers, a mark's place in line aside, stand flush right.
             "numeric": any(isinstance(value, int | float) for value in column.values)
             and not any(cell.mark for cell in cells),
-            "sorted": {column.key: "ascending", f"-{column.key}": "descending"}.get(choices.sort, "none"),
+            "sorted": {column.key: "ascending", f"-{column.key}": "descending"}.get(choices.sort or sorted_by, "none"),
             "under": places.get(column.narrow_under, -1),
         }
         for column, cells in zip(shown, drawn, strict=True)

@@ -22,7 +22,7 @@ from ui.resources import Held, Resources
 from ui.server import others_first
 from ui.session import session
 from ui.streamlit_internals import forget_upload
-from ui.words import log_failure, plain, show_code, show_error
+from ui.words import log_failure, plain, sentence, show_code, show_error
 
 _LOG = logging.getLogger(__name__)
 #: Lines shown one by one; more are counted.
@@ -65,9 +65,9 @@ def _read(file: UploadedFile, read: Callable[[BinaryIO], Result]) -> Result:
 def _why_not(file: UploadedFile, error: Exception) -> str:
     """One line on why a file could not be read; what is wrong on our side is logged."""
     if isinstance(error, ProfetError):
-        return f"{file.name} can't be used: {str(error).removeprefix(f'{file.name}: ')}"
+        return f"{file.name} can't be used. {sentence(str(error).removeprefix(f'{file.name}: '))}"
     log_failure(_LOG, "A file could not be read", error)
-    return f"{file.name} can't be used: something went wrong on our side while reading it."
+    return f"{file.name} can't be used. Something went wrong on our side while reading it."
 
 
 def network_file(tip: str, *, pixels: int | None, take: Callable[[Network], None] = lambda _: None) -> GivenNetwork:
@@ -147,7 +147,7 @@ def upload_input(prefix: str) -> None:
         # Room for what belongs to the profile that is there.
         return
     st.caption(f"JSON, trace or zip, up to {max_upload_mb()} MB")
-    with st.expander("Keep layer names private", icon=":material/lock:", key=f"{prefix}:private"):
+    with st.expander("Remove layer names before uploading", icon=":material/lock:", key=f"{prefix}:private"):
         st.markdown(_REVEALS)
         show_code(CONVERT_COMMAND, wrap_lines=True)
         st.markdown(

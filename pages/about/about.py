@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+from collections import Counter
 from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
 
 import streamlit as st
 
+from profet_core.catalog.collection import prices_version
 from profet_core.catalog.gpus import amp_words, supported_precisions
+from profet_core.catalog.instance import cloud_words, date_words
 from profet_core.layers.reading import FORMATS
 from profet_core.prediction.checks import MAX_UNATTRIBUTED_SHARE
 from profet_core.prediction.scaler import axis_range
@@ -25,14 +30,16 @@ from ui.uploads import max_upload_mb
 from ui.words import one_line_errors, page_path, plain, show_code, show_text
 
 _HERE = Path(__file__)
+#: Of a cloud, named one by one.
+_MAX_REGIONS = 3
 
 
 def main(resources: Resources) -> None:
     """Draw the page."""
     st.markdown(
-        "PROFET predicts which cloud GPU to train a CNN on: how long training takes and what it costs on each instance "
-        "type. It needs a profile of one training step on a GPU that you have. A profile holds only the total time per "
-        "operation type, so your network's architecture stays private."
+        "PROFET predicts which cloud GPU to train a vision network on: how long training takes and what it costs on "
+        "each instance type. It needs a profile of one training step on a GPU that you have, or only the network's "
+        "name. A profile holds only the total time per operation type, so your network's architecture stays private."
     )
     choice("Section", Texts.open, label_visibility="collapsed")
     with one_line_errors():
@@ -82,9 +89,33 @@ def _files(_: Resources) -> None:
     show_text(_HERE.with_name("files.md"), figures)
 
 
-def _prices(_: Resources) -> None:
+def _prices(resources: Resources) -> None:
     st.markdown("On **Predict** you can set your own prices, region, and instances. They apply to your session only.")
     say_whose()
+    with _HERE.with_name("clouds.csv").open(encoding="utf-8", newline="") as file:
+        clouds = {row["cloud"]: row for row in csv.DictReader(file)}
+    offers = sorted(resources.catalog.all_offers, key=lambda offer: cloud_words(offer.provider).casefold())
+    rows = []
+    for provider, group in groupby(offers, key=lambda offer: offer.provider):
+        each, cloud = list(group), clouds.get(provider, {"who": "", "site": ""})
+        regions = list(dict.fromkeys(offer.region for offer in each if offer.region))
+        more = f" and {len(regions) - _MAX_REGIONS} more" if len(regions) > _MAX_REGIONS else ""
+        months = {date[:7]: date_words(date) for date in sorted(offer.as_of for offer in each if offer.as_of)}
+        first, *_, last = [*months.values(), *months.values()] or ["", ""]
+        (source, _), *_ = Counter(offer.source.partition(" @ ")[0] for offer in each).most_common(1)
+        site = cloud["site"]
+        rows.append(
+            {
+                "Cloud": plain(cloud_words(provider)),
+                "Who": plain(cloud["who"]),
+                "Site": f"[{plain(site)}](https://{site})" if site else "",
+                "Offers": f"{len(each)}",
+                "Regions": plain("; ".join(regions[:_MAX_REGIONS]) + more),
+                "Prices of": first if first == last else f"{first} to {last}",
+                "Source": plain(source),
+            }
+        )
+    show_table(rows, "Clouds: who they are, and where and when their prices are from")
     if st.button("All offers and prices", icon=":material/table_rows:"):
         session.offers.preset, session.predict.chart = "all", "table"
         st.switch_page(page_path("predict"))
@@ -106,7 +137,8 @@ def _precisions(resources: Resources) -> None:
 def _credits(resources: Resources) -> None:
     show_text(_HERE.with_name("credits.md"))
     fitted = ", ".join(f"{name} {version}" for name, version in resources.models.manifest["versions"].items())
-    st.caption(plain(f"PROFET {VERSION}. Models {resources.models.manifest['checksum'][:12]}, fitted with {fitted}."))
+    models, prices = resources.models.manifest["checksum"][:12], prices_version(resources.catalog.all_offers)
+    st.caption(plain(f"PROFET {VERSION}. Models {models}, fitted with {fitted}. Prices {prices}."))
 
 
 _SECTIONS: dict[str, Callable[[Resources], None]] = {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,24 +16,37 @@ from streamlit.delta_generator import DeltaGenerator
 from profet_core import Prediction, Profile, ProfileError
 from profet_core.answers.by_layers import NetworkProfile
 from profet_core.answers.predict import Placement, answer_compare, answer_inside
-from profet_core.catalog.instance import price_line, price_words
+from profet_core.catalog.instance import price_line
+from profet_core.layers.networks import named_networks
 from profet_core.prediction.checks import MOSTLY_BUSY, counted, steps_words
 from profet_core.questions import ProfileQuestion
 from profet_core.training.plans import COSTED_STEPS, CostTable, Period, Plan
 from profet_profiles.profet_json import write_profile
 from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX
-from profet_profiles.units import US_PER_MS, format_ms, format_usd
-from ui.charts import BLUE, GRAY, ORANGE, Bar, bar_chart, no_markup, show_chart, show_legend, text_color
-from ui.columns import instance_column
-from ui.curves import gpu_look
-from ui.custom import profile_in_slot, profile_to_predict, remove_profiles, set_recorded
+from profet_profiles.units import MS_PER_S, US_PER_MS, format_ms, format_significant, format_usd
+from ui.bars import Bar, BarAxis, BarRow, show_bars
+from ui.charts import (
+    BLUE,
+    GRAY,
+    ORANGE,
+    Figure,
+    Part,
+    framed,
+    no_markup,
+    show_chart,
+    show_legend,
+    text_color,
+    value_axis,
+)
+from ui.columns import instance_column, price_column
+from ui.custom import named_network, profile_in_slot, profile_to_predict, remove_profiles, set_recorded
 from ui.fields import aside_note, choice, number_field, set_aside, some_of
 from ui.offers import chosen_rows, drawn_rows, offer_buttons, offered_plans, preset_choice
 from ui.predicted import Predicted
 from ui.profile import besides_steps, remove_all_button, rename_input, sample_label, step_questions
 from ui.resources import Held, Resources
 from ui.session import CompareView, session
-from ui.tables import MISSING, Column, export_row, result_table, save_button, show_table
+from ui.tables import MISSING, Column, TableCell, export_row, result_table, row_order, save_button, show_table
 from ui.uploads import notes_on, read_uploads, show_notes, upload_input
 from ui.words import ON_PREDICT, page_path, plain, record_link, show_error, show_warning, unbroken
 
@@ -57,7 +71,7 @@ class Candidate(Struct, frozen=True):
 
 
 def listed(resources: Resources) -> list[Candidate]:
-    """List what Predict shows, the visitor's own in the order they came, samples as picked, and one of a link."""
+    """List what Predict shows, the visitor's own, samples as picked, one that a link chooses, and networks by name."""
     state, shown = session.compare, profile_in_slot(resources, session.profile)
     predicts = [] if shown.is_custom else [shown.key]
     inspected = [] if state.inspect in (None, ON_PREDICT) else [state.inspect]
@@ -68,7 +82,11 @@ def listed(resources: Resources) -> list[Candidate]:
         one = profile_to_predict(resources) if key in predicts else resources.samples[key]
         samples.append(replace(one, name=f"{one.name} (sample)" if one.name in taken else one.name))
     first = len(predicts)
-    return [Candidate(one, one.key == shown.key) for one in (*samples[:first], *custom, *samples[first:])]
+    batch_size = shown.profile.meta.batch_size or session.file.net_batch
+    networks = {one.key: one for one in (named_network(name, batch_size) for name in state.compare_networks)}
+    networks.pop(shown.key, None)
+    every = (*samples[:first], *custom, *samples[first:], *networks.values())
+    return [Candidate(one, one.key == shown.key) for one in every]
 
 
 def compare(resources: Resources, candidates: Sequence[Candidate], shown: Predicted | None = None) -> list[Candidate]:
@@ -140,12 +158,22 @@ def edit_profiles(
             wrap=True,
             on_change=lambda: setattr(state, "inspect", next(reversed(state.compare_samples), None)),
         )
+        some_of(
+            "Networks by name",
+            CompareView.compare_networks,
+            list(dict.fromkeys((*named_networks(), *state.compare_networks))),
+            placeholder="Add a network",
+            accept_new_options=True,
+            max_selections=_MAX_NETWORKS,
+            wrap=True,
+            help="At the batch size of the first one above.",
+        )
         record_link()
 
 
 def _choose(key: str) -> tuple[str, ...]:
-    custom = key in session.custom.profiles
-    session.compare.inspect, session.compare.inspect_custom = (None, key) if custom else (key, None)
+    sample = key not in session.custom.profiles and not key.startswith("network:")
+    session.compare.inspect, session.compare.inspect_custom = (key, None) if sample else (None, key)
     return ()
 
 
@@ -174,7 +202,7 @@ def _show_chosen(resources: Resources, chosen: Candidate) -> None:
         if held.is_custom:
             _profile_fields(resources, held)
         elif held.sample is None:
-            st.caption(f"{plain(held.name)}: a network without a profile, as chosen on Predict.")
+            st.caption(f"{plain(held.name)}: a network without a profile.")
         else:
             st.markdown(f"**{plain(held.sample.title)}**")
             st.caption(f"Sample: {plain(held.sample.description)}.")
@@ -185,6 +213,9 @@ def _show_chosen(resources: Resources, chosen: Candidate) -> None:
                 slot = session.profile
                 if held.is_custom:
                     slot.source, slot.chosen = "upload", held.key
+                elif held.is_network:
+                    slot.source, session.file.net_from, session.file.net = "name", "name", held.name
+                    session.file.net_batch = held.profile.meta.batch_size or session.file.net_batch
                 else:
                     # With its own anchor and latency even if the same one was chosen before.
                     slot.source, slot.sample, slot.shown = "sample", held.key, None
@@ -239,10 +270,18 @@ def with_answers(custom: Held) -> Profile:
     return profile.with_meta(step_latency_ms=custom.latency_ms)
 
 
-_TITLES = {"latency": "Latency (ms/step)", "cost": f"Cost per {COSTED_STEPS:,} steps ($)"}
-_WORDS = {"latency": format_ms, "cost": format_usd}
+_TITLES = {"latency": "Latency (ms/step)", "images": "Images/s", "cost": f"Cost per {COSTED_STEPS:,} steps ($)"}
+_WORDS: dict[str, Callable[[float], str]] = {"latency": format_ms, "images": format_significant, "cost": format_usd}
+#: Names in exports.
+_UNITS = {"latency": "latency_ms", "images": "images_per_s", "cost": f"cost_per_{COSTED_STEPS}_steps_usd"}
 #: Profiles in the chart, and letters of their names there and in the table.
 _MAX_PROFILES, _MAX_LETTERS = 8, 48
+#: Networks that can be added by name; a color a profile, distinct for readers of any color vision and at least 3:1
+#: against the light and the dark background.
+_MAX_NETWORKS = 6
+PROFILE_COLORS = ("#5454ee", "#b98f03", "#c13e80", "#589257", "#119bdf", "#915f1f", "#fc3f5a", "#9090b4")
+#: Pixels of a bar and around the bars; empty bars between two groups.
+_BAR_PX, _AROUND_PX, _BETWEEN = 19, 90, 0.7
 #: Operations in the other chart, whose others are one bar; short names leave a phone room for the bars.
 _MAX_OPERATIONS, _OPERATION_LETTERS = 12, 23
 #: Labels of what the file says that are not just its field in words.
@@ -257,10 +296,9 @@ _LABELS = {
 def show_comparison(resources: Resources, compared: Sequence[Candidate], toolbar: DeltaGenerator) -> None:
     """Show what can't be predicted and why, warnings, a chart, a table and downloads."""
     with toolbar:
-        choice("Value", CompareView.compare_by)
+        choice("Show", CompareView.compare_by)
         preset_choice()
         offer_buttons(resources)
-        gpus_place = st.container(width="content")
     if refused := [one for one in compared if one.refusal]:
         lines = "\n".join(f"- **{plain(one.name)}**: {plain(one.refusal)}" for one in refused)
         st.error(f"No prediction for these profiles:\n{lines}", icon=":material/error:")
@@ -274,37 +312,36 @@ def show_comparison(resources: Resources, compared: Sequence[Candidate], toolbar
     # The plan of the first profile that has one.
     first = {label: plan for plans in reversed(by_profile) for label, plan in plans.items()}
     rows = chosen_rows(first.values(), keep=session.compare_table.open)
-    with gpus_place:
-        drawn = drawn_rows(rows, keep=session.compare_table.open)
-    metric = session.compare.compare_by
-    name = f"{_TITLES[metric]} per instance, one group per profile"
-    drawn_plans = [[plans.get(row.label) for row in drawn] for plans in by_profile[:_MAX_PROFILES]]
-    shown_bars = bars(known[:_MAX_PROFILES], drawn_plans, metric)
-    show_chart(bar_chart(shown_bars, _TITLES[metric], name=name), "compare-bars")
+    metric, chart_place = session.compare.compare_by, st.container()
+    by_value = {label: _ends(plan, metric)[0] for label, plan in by_profile[0].items()}
+    rows.sort(key=lambda row: by_value.get(row.label, math.inf), reverse=metric == "images")
+    drawn = {row.label for row in drawn_rows(rows, keep=session.compare_table.open)}
+    columns = [
+        instance_column(rows),
+        *(
+            _column(place, one.name, [plans.get(row.label) for row in rows], metric)
+            for place, (one, plans) in enumerate(zip(known, by_profile, strict=True))
+        ),
+        price_column(rows, "instance"),
+    ]
+    order = row_order(columns, session.compare_table.sort)
+    drawn_plans = [
+        [plans.get(rows[row].label) for row in order if rows[row].label in drawn]
+        for plans in by_profile[:_MAX_PROFILES]
+    ]
+    with chart_place:
+        show_chart(comparison_chart(known, drawn_plans, metric), "compare-bars")
     if len(known) > _MAX_PROFILES:
         st.caption(f"The chart shows the first {_MAX_PROFILES} profiles. The table has all {len(known)}.")
-    rows = sorted(rows, key=lambda row: row.table.totals(Period.STEP).of(row).total_usd)
     result_table(
         [row.label for row in rows],
-        [
-            instance_column(rows),
-            Column(
-                key="usd_per_hour",
-                title="$/h",
-                values=[row.offer.usd_per_hour for row in rows],
-                cells=[price_words(row.offer) for row in rows],
-                narrow_under="instance",
-            ),
-            *(
-                _column(place, one.name, [plans.get(row.label) for row in rows], metric)
-                for place, (one, plans) in enumerate(zip(known, by_profile, strict=True))
-            ),
-        ],
+        columns,
         choices=session.compare_table,
+        sorted_by="-profile_1" if metric == "images" else "profile_1",
         stem="profet-compare",
         title=f"{_TITLES[metric]} on every instance, one column per profile",
     )
-    st.caption(f"{_TITLES[metric]}. \\*: estimated from GPU specs. {price_line(row.offer for row in rows)}")
+    st.caption(f"{_TITLES[metric]}. {price_line(row.offer for row in rows)}")
     if warned := [one for one in compared if one.warnings and not one.refusal]:
         with st.expander(f"Warnings for {len(warned)} profile{'s' * (len(warned) > 1)}", icon=":material/warning:"):
             for one in warned:
@@ -322,17 +359,20 @@ def compare_tables(resources: Resources, known: Sequence[Candidate]) -> list[Cos
 
 
 def _ends(plan: Plan, metric: str) -> tuple[float, float | None, float | None]:
-    """Milliseconds or US dollars, and both ends of the interval; None without one."""
+    """Milliseconds, images per second or US dollars, and both ends of the interval; None without one."""
+    step = plan.row.interval
     if metric == "latency":
-        step = plan.row.interval
         return plan.latency_ms, step and step.low_ms, step and step.high_ms
+    if metric == "images":
+        per_s = plan.batch_size * MS_PER_S
+        return plan.images_per_s, step and per_s / step.high_ms, step and per_s / step.low_ms
     shown = plan.table.totals(Period.STEP).of(plan)
     return shown.total_usd, shown.interval and shown.low_usd, shown.interval and shown.high_usd
 
 
 def _column(place: int, name: str, plans: Sequence[Plan | None], metric: str) -> Column:
     """One profile's values; exports have both ends and what they are based on."""
-    words, unit = _WORDS[metric], "latency_ms" if metric == "latency" else f"cost_per_{COSTED_STEPS}_steps_usd"
+    words, unit = _WORDS[metric], _UNITS[metric]
     found = [None if plan is None else _ends(plan, metric) for plan in plans]
     values = [one and one[0] for one in found]
     return Column(
@@ -340,7 +380,7 @@ def _column(place: int, name: str, plans: Sequence[Plan | None], metric: str) ->
         title=_cut(name, _MAX_LETTERS),
         values=values,
         cells=[
-            MISSING if plan is None or value is None else words(value) + "*" * plan.basis.is_rough
+            MISSING if plan is None or value is None else TableCell(words(value), beneath=plan.basis.word)
             for plan, value in zip(plans, values, strict=True)
         ],
         data={
@@ -352,29 +392,58 @@ def _column(place: int, name: str, plans: Sequence[Plan | None], metric: str) ->
     )
 
 
-def bars(known: Sequence[Candidate], drawn: Sequence[Sequence[Plan | None]], metric: str) -> list[Bar]:
-    """Each profile's name, and below it a bar per instance in its GPU's color, with its interval."""
-    found, words = list[Bar](), _WORDS[metric]
-    for one, plans in zip(known, drawn, strict=True):
-        # Its letters have the width of a phone.
+def comparison_chart(known: Sequence[Candidate], drawn: Sequence[Sequence[Plan | None]], metric: str) -> Figure:
+    """Draw a group of bars for each instance, with a bar in each profile's color, and its interval.
+
+    `drawn`: of each profile its plan on each instance, None where it has none.
+    """
+    words, traces, color = _WORDS[metric], list[Part](), text_color()
+    names = {row: plan.name for plans in drawn for row, plan in enumerate(plans) if plan is not None}
+    high_row, labels = len(known) + _BETWEEN, list[tuple[float, float, str]]()
+    for place, (one, plans, bar_color) in enumerate(zip(known, drawn, PROFILE_COLORS, strict=False)):
+        bars = [(row * high_row + place, plan, _ends(plan, metric)) for row, plan in enumerate(plans) if plan]
         name = no_markup(_cut(one.name.replace(" pixels", " px"), _MAX_LETTERS - 2))
-        text = f"<b style='color:{text_color()}'>{name}</b>"
-        found.append(Bar(key=one.held.key, name="", text=text, hover=no_markup(one.name)))
-        for plan in plans:
-            if plan is not None:
-                value, low, high = _ends(plan, metric)
-                bar = Bar(
-                    key=f"{one.held.key} {plan.label}",
-                    name=no_markup(plan.name),
-                    color=gpu_look(plan.offer.gpu).color,
-                    value=value,
-                    low=low,
-                    high=high,
-                    text=words(value),
-                    hover=f"{name}<br>{no_markup(plan.name_and_code)}: {words(value)}",
-                )
-                found.append(bar)
-    return found
+        labels += [(end, y, words(value)) for y, _, (value, _, high) in bars for end in [high or value]]
+        traces.append(
+            {
+                **{"type": "bar", "orientation": "h", "name": name, "width": 0.84},
+                "x": [value for *_, (value, _, _) in bars],
+                "y": [y for y, *_ in bars],
+                "marker": {"color": bar_color},
+                "error_x": {
+                    **{"type": "data", "symmetric": False, "color": color, "thickness": 1.2, "width": 3},
+                    "array": [0 if high is None else high - value for *_, (value, _, high) in bars],
+                    "arrayminus": [0 if low is None else value - low for *_, (value, low, _) in bars],
+                },
+                "hovertext": [
+                    f"{name}<br>{no_markup(plan.name_and_code)}: {words(value)}<br>{plan.basis.word}"
+                    for _, plan, (value, _, _) in bars
+                ],
+                "hoverinfo": "text",
+            }
+        )
+    ends, places, texts = zip(*labels, strict=True)
+    traces.append(
+        {
+            **{"type": "scatter", "mode": "text", "x": ends, "y": places, "textposition": "middle right"},
+            **{"text": [f"\N{NO-BREAK SPACE}{text}" for text in texts], "hoverinfo": "skip", "showlegend": False},
+            "cliponaxis": False,
+        }
+    )
+    rows = max(names) + 1
+    return framed(
+        traces,
+        x=value_axis(_TITLES[metric], {"range": [0, 1.15 * max(ends)], "nticks": 6, "zeroline": False}),
+        y={
+            "range": [rows * high_row - 0.5, -0.5 - _BETWEEN],
+            "tickvals": [row * high_row + (len(known) - 1) / 2 for row in names],
+            "ticktext": [no_markup(name) for name in names.values()],
+            **{"ticksuffix": "  ", "fixedrange": True, "showgrid": False, "zeroline": False},
+        },
+        height=round(_BAR_PX * rows * high_row) + _AROUND_PX,
+        name=f"{_TITLES[metric]} per instance, one bar per profile",
+        layout={"barmode": "overlay"},
+    )
 
 
 def _cut(name: str, most: int) -> str:
@@ -404,9 +473,9 @@ def show_inside(resources: Resources, candidate: Candidate) -> None:
         show(plain(found.sentence), icon=":material/speed:")
         if not found.latency_known:
             st.caption("From the profile alone. Enter its latency for a better diagnosis.")
-    shown = _time_bars(answer.operations)
-    show_chart(bar_chart(shown, "Operations by time (ms)", name="Operations by time"), "operation-bars")
-    show_legend(shown, {BLUE: "GPU", ORANGE: "host", GRAY: "all others"})
+    rows = _time_bars(answer.operations)
+    show_bars([BarAxis("operations", "Operations by time (ms)")], rows, "Operations by time", "operation-bars")
+    show_legend({row.bars[0].color for row in rows}, {BLUE: "GPU", ORANGE: "host", GRAY: "all others"})
     gpu_ms = format_ms(answer.gpu_us[0] / US_PER_MS)
     words = f"GPU: {gpu_ms} busy per step." if any(answer.gpu_us) else "There are no GPU rows."
     if any(answer.host_us):
@@ -438,7 +507,7 @@ def show_inside(resources: Resources, candidate: Candidate) -> None:
     export_row("profet-operations", lambda: [asdict(row) for row in answer.operations])
 
 
-def _time_bars(rows: Sequence[Placement]) -> list[Bar]:
+def _time_bars(rows: Sequence[Placement]) -> list[BarRow]:
     """Return the longest operations that are not idle time, and the rest as one bar; the longest on top."""
     busy = [row for row in rows if not row.idle and row.time_us > 0]
     groups = [(row.operation, BLUE if row.on_device else ORANGE, [row]) for row in busy[:_MAX_OPERATIONS]]
@@ -447,9 +516,9 @@ def _time_bars(rows: Sequence[Placement]) -> list[Bar]:
     found = []
     for operation, color, group in groups:
         time_ms, share = sum(row.time_us for row in group) / US_PER_MS, sum(row.share or 0.0 for row in group)
-        name = no_markup(_cut(operation.removeprefix(DEVICE_PREFIX).removeprefix(HOST_PREFIX), _OPERATION_LETTERS))
-        hover = f"{no_markup(operation)}: {format_ms(time_ms)}"
-        found.append(Bar(key=operation, name=name, color=color, value=time_ms, text=f"{share:.1%}", hover=hover))
+        name = _cut(operation.removeprefix(DEVICE_PREFIX).removeprefix(HOST_PREFIX), _OPERATION_LETTERS)
+        bar = Bar(color=color, value=time_ms, text=f"{share:.1%}", hover=f"{operation}: {format_ms(time_ms)}")
+        found.append(BarRow(key=operation, name=name, bars=(bar,)))
     return found
 
 

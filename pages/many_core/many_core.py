@@ -5,23 +5,28 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from profet_core.training import many_core
-from profet_core.training.many_core import MAX_THREADS, PUBLISHED, PUBLISHED_THREADS
+from profet_core.training.many_core import CORES, MAX_THREADS, PUBLISHED, PUBLISHED_THREADS
 from profet_profiles.units import format_significant, format_time
-from ui.charts import BLUE, GRAY, ORANGE, show_chart
+from ui.charts import BLUE, GRAY, show_chart
 from ui.curves import Curve, Look, Shown, count_axis, curves
 from ui.fields import choice, number_field
 from ui.frame import run_page
 from ui.resources import Resources
 from ui.session import ManyCore, session
+from ui.tables import MISSING, show_table
 from ui.words import plain, show_text
 
 #: Where the curves are computed: evenly in the logarithm, and where they are published.
 _GRID = {*np.geomspace(1, MAX_THREADS, 200).round().astype(int).tolist(), *PUBLISHED_THREADS}
 _SHOWN = {"time": Shown("Time", format_time, in_time=True), "speedup": Shown("Speed-up", format_significant)}
+_MODELS = {"a": ("From operation counts", "solid"), "b": ("From single-thread times", "dash")}
+_JUMPS = (
+    f"Times jump at {2 * CORES + 1} and {3 * CORES + 1} threads: a core gets a third and a fourth one, so that an "
+    "instruction takes 1.5 and 2 cycles instead of 1."
+)
 
 
 def _inputs() -> tuple[many_core.ManyCoreNetwork, many_core.ManyCoreTraining]:
@@ -35,19 +40,17 @@ def _inputs() -> tuple[many_core.ManyCoreNetwork, many_core.ManyCoreTraining]:
         tip = "Forward pass, a multiply-add counted as two; `profet manycore` takes names and files of networks."
         number_field("FLOPs per image", ManyCore.manycore_flops, tip=tip)
         network = many_core.scaled_network("custom", state.manycore_flops)
-    usual, given = many_core.training_of(network), {}
-    for name, value in usual._asdict().items():
-        number_field(name.capitalize().replace("_", " "), vars(ManyCore)[f"manycore_{name}"], empty=f"{value:,}")
-        given[name] = getattr(state, f"manycore_{name}")
-    number_field("Threads", ManyCore.manycore_threads, empty="none", tip="Adds a row to the table.")
-    return network, many_core.training_of(network, **given)
+    usual, labels = many_core.training_of(network), ("Images per epoch", "Test images per epoch", "Epochs")
+    for (name, value), label in zip(usual._asdict().items(), labels, strict=True):
+        number_field(label, vars(ManyCore)[f"manycore_{name}"], empty=f"published: {value:,}")
+    return network, many_core.training_of(network, *(getattr(state, f"manycore_{name}") for name in usual._fields))
 
 
 def main(_: Resources) -> None:
     """Draw inputs, chart and table."""
     with st.sidebar:
         network, training = _inputs()
-    choice("Value", ManyCore.manycore_shows)
+    choice("Show", ManyCore.manycore_shows)
     asked, notes = many_core.words_of(network, training, _GRID)
     st.markdown(plain(asked))
     drawn, is_time = many_core.manycore(network, training, _GRID), session.manycore.manycore_shows == "time"
@@ -55,33 +58,26 @@ def main(_: Resources) -> None:
     published_min = many_core.PUBLISHED_PREDICTIONS_MIN[network.name] if is_published else {}
     threads, value = drawn["threads"].tolist(), "total_s" if is_time else "speedup"
     lines = [
-        Curve(label=label, look=look, sizes=threads, values=drawn[f"{model}_{value}"].tolist())
-        for model, label, look in (
-            ("a", "Counted operations", Look(BLUE, "solid")),
-            ("b", "Measured times", Look(ORANGE, "dash")),
-        )
+        Curve(label=label, look=Look(BLUE, dash), sizes=threads, values=drawn[f"{model}_{value}"].tolist())
+        for model, (label, dash) in _MODELS.items()
     ]
     if not is_time:
         lines.append(Curve(label="Ideal", look=Look(GRAY, "dot"), sizes=threads, values=threads))
     elif published_min:
         known_s = [60 * minutes for minutes in published_min.values()]
-        lines.append(
-            Curve(label="Published", look=Look(GRAY, "solid"), sizes=[*published_min], values=known_s, marks=True)
-        )
+        lines.append(Curve(label="Published", look=Look(GRAY), sizes=[*published_min], values=known_s, marks=True))
     # Marks at both ends would be cut.
     axis = count_axis("Threads", 1 / 1.15, MAX_THREADS * 1.15, (1, 4, 15, 60, 240, 960, 3_840))
-    beyond = many_core.CORES * len(many_core.CYCLES_PER_INSTRUCTION)
+    beyond = CORES * len(many_core.CYCLES_PER_INSTRUCTION)
     show_chart(curves(lines, _SHOWN[session.manycore.manycore_shows], axis, at=beyond), "threads")
-    for note in notes:
-        st.caption(plain(note))
-    table = pd.DataFrame(
-        many_core.manycore(network, training, {*PUBLISHED_THREADS, session.manycore.manycore_threads or 1})
+    st.caption(plain(" ".join([_JUMPS, *notes])))
+    rows = many_core.rows_of(many_core.manycore(network, training, PUBLISHED_THREADS))
+    heads = ("Threads", *(head for label, _ in _MODELS.values() for head in (f"{label} (min)", f"{label}: speed-up")))
+    published = [f"{published_min[count]:.1f}" if count in published_min else MISSING for count in PUBLISHED_THREADS]
+    cells = [(*row, minutes) for row, minutes in zip(rows, published, strict=True)]
+    show_table(
+        [dict(zip((*heads, "Published (min)"), row, strict=True)) for row in cells], "Training time over threads"
     )
-    shown = {"Threads": table["threads"]}
-    for model, label in (("a", "Counted"), ("b", "Measured")):
-        shown[f"{label} (min)"], shown[f"{label} speed-up"] = table[f"{model}_total_s"] / 60, table[f"{model}_speedup"]
-    shown["Published (min)"] = table["threads"].map(published_min)
-    st.dataframe(pd.DataFrame(shown).round(1), hide_index=True)
     st.header("Does this apply to my CPU?", anchor=False)
     show_text(Path(__file__).with_name("many_core.md"))
 

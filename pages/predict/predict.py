@@ -25,7 +25,6 @@ from profet_core.answers.report import report_html, report_source
 from profet_core.catalog.instance import offer_name, price_line
 from profet_core.errors import Code
 from profet_core.latency import LEVEL
-from profet_core.prediction.models import held_out_errors
 from profet_core.training.advise import Advice, Preset, Sort, sorted_rows
 from profet_core.training.plans import Period, Plan
 from profet_core.training.recommend import Recommended
@@ -57,11 +56,11 @@ from ui.resources import Resources
 from ui.session import NetworkFile, Part, PredictView, Training, session
 from ui.words import plain
 
-TITLE = ":primary[PROFET]\N{EN SPACE}Which cloud GPU should I train my CNN on?"
+TITLE = ":primary[PROFET]\N{EN SPACE}Which cloud GPU should I train my network on?"
 NO_PROFILE = "No profile? Use a network's name"
 #: Keys of what is remembered between two moves of a slider, and of the choice of an instance.
 _PROFILED, _DETAILS = "predict:profiled", "predict:details"
-_BOUNDARY = "Training steps only: no start-up, {}storage or egress."
+_BOUNDARY = "Training time only, without start-up, {}storage, or egress."
 
 
 def sidebar(resources: Resources) -> None:
@@ -76,7 +75,7 @@ def _other_inputs(resources: Resources) -> None:
     deadline, budget = st.columns(2, gap="small")
     number_field("Deadline (h)", Training.deadline_hours, empty="none", at=deadline)
     number_field("Budget ($)", Training.budget_usd, empty="none", at=budget)
-    tip = "Cards recommend an instance only if it fits in memory and meets deadline and budget with this probability."
+    tip = "How sure you want to be that the deadline and budget are met, and that a step fits in memory."
     number_field("Confidence (%)", Training.certainty, tip=tip)
     validation_input()
     held = profile_in_slot(resources, session.profile)
@@ -144,7 +143,7 @@ def main(resources: Resources) -> None:
 
 def _below_cards(resources: Resources, answer: AdviseAnswer, advice: Advice, per: Period) -> None:
     """Say how far off such predictions were, and which batch size is cheaper."""
-    lines = [error_sentence(advice.recommended, *held_out_errors(resources.models.folder))]
+    lines = [error_sentence(advice.recommended, *resources.models.held_out_errors)]
     if per is Period.TRAINING and (found := best_batch(resources, replace(answer, advice=advice))):
         lines.append(found.sentence)
     st.caption(plain(" ".join(filter(None, lines))))
@@ -220,7 +219,7 @@ def _details_choice(rows: Sequence[Plan]) -> None:
     # It opens one after another: the choice is not kept.
     st.session_state[_DETAILS] = None
     choose = lambda: session.predict_table.choose(st.session_state[_DETAILS] or "")  # noqa: E731
-    select("Details of an instance", _DETAILS, names, on_change=choose, **look)
+    select("Open an instance", _DETAILS, names, on_change=choose, **look)
 
 
 def _strip(resources: Resources, network: Predicted) -> None:
@@ -241,7 +240,7 @@ def _toolbar(resources: Resources) -> None:
     known = recorded_sizes(resources)["batch"] is not None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="toolbar"):
         choice(
-            "Show for",
+            "Result for",
             PredictView.per if known else "per:step",
             PredictView.per.options,
             disabled=not known,

@@ -55,12 +55,11 @@ from profet_profiles.units import (
     format_usd_range,
     shared_time_unit,
 )
-from ui.bars import BarAxis, BarRow, show_bars
+from ui.bars import Bar, BarAxis, BarRow, show_bars
 from ui.charts import (
     COLORS,
     GRAY,
     RED,
-    Bar,
     Figure,
     Part,
     framed,
@@ -296,7 +295,7 @@ def show_plan_bars(
             before = usual.of(profiled[row.label]) if usual is not None and row.label in profiled else None
             bars = _pair(row, totals.of(row), before, unit)
         else:
-            bars = (Bar(key=row.label, name=_name(row), text=why_not(row)),) * 2
+            bars = (Bar(text=why_not(row)),) * 2
         is_own = row.is_anchor or is_custom(row.offer)
         marks = (
             *([RETIRED_MARK.strip()] if RETIRED_MARK in row.name else []),
@@ -306,7 +305,16 @@ def show_plan_bars(
         )
         tag, is_kept = tags.get(row.label, ""), number < _FEW_ROWS or is_own
         drawn.append(
-            BarRow(bars=bars, marks=marks, tag=tag, bold=bool(tag) or row.is_anchor, first=bool(tag), kept=is_kept)
+            BarRow(
+                key=row.label,
+                name=row.name.removesuffix(RETIRED_MARK),
+                bars=bars,
+                marks=marks,
+                tag=tag,
+                bold=bool(tag) or row.is_anchor,
+                first=bool(tag),
+                kept=is_kept,
+            )
         )
     limited = per is Period.TRAINING
     axes = (
@@ -325,17 +333,13 @@ def show_plan_bars(
     more = [f"├─┤ {level:.0%} prediction interval", *(["│ at the profiled size"] if profiled else [])]
     more += ["▨ waits for data"] if any(plan.waiting for plan in plans) else []
     more += ["▧ may not fit in memory"] if any(plan.fit_chance < limits.certainty for plan in plans) else []
-    legend = [row.bars[0] for row in drawn]
-    show_legend(legend, words, *(text.replace(" ", "\N{NO-BREAK SPACE}") for text in more))
+    shown = {row.bars[0].color for row in drawn if row.bars[0].value is not None}
+    show_legend(shown, words, *(text.replace(" ", "\N{NO-BREAK SPACE}") for text in more))
 
 
 def _tag(goals: Sequence[Goal]) -> str:
     """Say what a row is recommended for."""
     return "Best" if len(goals) == len(Goal) else ", ".join(goals).capitalize()
-
-
-def _name(plan: Plan) -> str:
-    return plan.name.removesuffix(RETIRED_MARK)
 
 
 def _pair(plan: Plan, shown: Totals, usual: Totals | None, unit: TimeUnit) -> tuple[Bar, ...]:
@@ -350,8 +354,6 @@ def _pair(plan: Plan, shown: Totals, usual: Totals | None, unit: TimeUnit) -> tu
     def bar(value: float, ends: Ends, words: Words, range_words: Words, before: Sequence[float], seconds: float) -> Bar:
         text = words(value)
         return Bar(
-            key=plan.label,
-            name=_name(plan),
             color=COLORS[basis],
             value=value / seconds,
             low=ends and ends[0] / seconds,
@@ -390,7 +392,7 @@ def why_not(row: Plan) -> str:
     """Why a row has no number: "doesn't fit; largest batch 48"."""
     if row.fit is not None and does_not_fit(row.fit):
         return row.fit.description
-    return "enter step time in 3 to see it" if row.is_anchor else row.reason
+    return "Enter a step time (3) to see this GPU" if row.is_anchor else row.reason
 
 
 #: Other offers of the same GPU that are named; the table has them all.

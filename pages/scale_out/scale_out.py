@@ -14,13 +14,14 @@ from profet_core.answers.scaleout import HowMany, ScaledTraining, scaleout_plans
 from profet_core.catalog.instance import offer_name, price_line
 from profet_core.errors import InputError
 from profet_core.questions import ScaleoutQuestion, TrainingQuestion, ask
+from profet_core.training.advise import Preset
 from profet_core.training.memory import does_not_fit
 from profet_core.training.scaling_model import Strategy
 from profet_core.training.several_gpus import CurveRow, ScaledEpoch, WholeNodePlan, scaling_notes
 from profet_profiles.units import format_significant, format_time, format_usd, shared_time_unit
-from ui.charts import GRAY, show_chart
+from ui.charts import COLORS, GRAY, show_chart
 from ui.columns import out_columns
-from ui.curves import GREEN, LATENCY, MAGENTA, OCHRE, SKY, Curve, Look, Shown, count_axis, curves
+from ui.curves import LATENCY, Curve, Look, Shown, count_axis, curves
 from ui.custom import profile_in_slot
 from ui.fields import (
     aside_note,
@@ -34,6 +35,7 @@ from ui.fields import (
     toggle,
     typed_network,
     validation_input,
+    workload_input,
 )
 from ui.frame import run_page
 from ui.offers import chosen_rows, offer_buttons, offer_values, preset_choice
@@ -71,16 +73,15 @@ def sidebar(resources: Resources) -> None:
         meta = profile_in_slot(resources, session.profile).profile.meta
         if session.training.network or chosen_parameters(meta) is not None:
             parameters_input(meta)
-    choice("Gradients", ScaleOut.gradients, help="4 bytes per parameter in FP32, 2 in half precision.")
+    choice("Gradient precision", ScaleOut.gradients, help="4 bytes per parameter in FP32, 2 in FP16.")
     choice("Keep fixed", ScaleOut.batch_kept, help=_KEPT_TIP)
     if session.scale_out.batch_kept == "all":
         number_field("Global batch", ScaleOut.global_batch, empty="batch of one GPU")
     select("Gradient exchange", ScaleOut.strategy)
     number_field("GPUs", ScaleOut.total_gpus, empty="one machine", tip="In whole machines.")
     select("Network between machines", ScaleOut.machine_network, help=_NETWORK_TIP)
+    workload_input()
     left, right = st.columns(2, gap="small")
-    number_field("Images", Training.images, tip="Training images per epoch.", at=left)
-    number_field("Epochs", Training.epochs, tip="Deadline and budget are for all of them.", at=right)
     number_field("Deadline (h)", Training.deadline_hours, empty="none", at=left)
     number_field("Budget ($)", Training.budget_usd, empty="none", at=right)
     more_options("scale_out", _other_inputs)
@@ -94,24 +95,21 @@ def _other_inputs() -> None:
 _SHOWN = {
     "speed_up": Shown("Speed-up", format_significant),
     "step": LATENCY,
-    "time": Shown("Time per epoch", format_time, in_time=True),
-    "cost": Shown("Cost per epoch", format_usd, prefix="$"),
+    "time": Shown("Epoch time", format_time, in_time=True),
+    "cost": Shown("Epoch cost", format_usd, prefix="$"),
 }
-#: Name in the legend, and look: distinct without color too.
-_STRATEGIES = {
-    Strategy.RING: ("ring", Look(SKY, "solid")),
-    Strategy.TREE: ("tree (not measured)", Look(GREEN, "dash")),
-    Strategy.PS_CPU: ("server on CPU (2017)", Look(OCHRE, "dashdot")),
-    Strategy.PS_GPU: ("server on GPUs (2017)", Look(MAGENTA, "longdash")),
-}
-_LAST_PAYING = "More GPUs than this cost more than they save"
+_DASHES = dict(zip(STRATEGIES, ("solid", "dash", "dashdot", "longdash"), strict=True))
+_LAST_PAYING = "Beyond this, more GPUs cost more than they save"
 _TICKS = (1, 2, 4, 8, 16, 32, 64)
+#: The curve ends at so many machines, or at the number of GPUs that was asked for or is recommended.
+_MACHINES = 4
 
 
 def main(resources: Resources) -> None:
     """Draw the page."""
+    first = st.container()
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="toolbar"):
-        choice("Value", ScaleOut.out_shows)
+        choice("Show", ScaleOut.out_shows)
         preset_choice()
         offer_buttons(resources)
     asked = _question(resources)
@@ -123,7 +121,8 @@ def main(resources: Resources) -> None:
         raise InputError(_why_none(question))
     how_many = answering.how_many
     if how_many is not None:
-        _answer(how_many)
+        with first:
+            _answer(how_many)
     # The opened row, else the answer's.
     keep = session.scale_out_table.open or (how_many.plan.label if how_many else "")
     # Where a step doesn't fit, only among all offers.
@@ -136,20 +135,22 @@ def main(resources: Resources) -> None:
         st.info("No machine here has these GPUs. Choose *All*.", icon=":material/info:")
         return
     chosen = next((row for row in rows if row.label == keep), rows[0])
-    _chart(answering.on(chosen.label), chosen)
+    _chart(answering.on(chosen.label), chosen, how_many.plan.step.gpus if how_many else 1)
     gpus = question.total_gpus
     result_table(
         [row.label for row in rows],
         out_columns(rows, shared_time_unit(row.epoch_s for row in rows)),
         choices=session.scale_out_table,
+        sorted_by="epoch_usd",
         stem="profet-scale-out",
         title="Machines with several GPUs" if gpus is None else f"Machines with {gpus} GPUs together",
     )
+    each = "One row per GPU: its machine with the cheapest epoch. " if session.offers.preset == Preset.GPUS else ""
     st.caption(
-        "Select a row to see its curve. Estimated by formulas fitted to published benchmarks. "
+        f"{each}Select a row to see its curve. Estimated by formulas fitted to published benchmarks. "
         f"{price_line(row.offer for row in rows)}"
     )
-    st.page_link(page_path("accuracy"), label="Accuracy", icon=":material/rule:", query_params={"part": "scaleout"})
+    st.page_link(page_path("accuracy"), label="Accuracy", icon=":material/rule:", query_params={"part": "Several GPUs"})
 
 
 def _question(resources: Resources) -> tuple[ScaleoutQuestion, TrainingQuestion | None] | None:
@@ -189,7 +190,7 @@ def _question(resources: Resources) -> tuple[ScaleoutQuestion, TrainingQuestion 
     if chosen_parameters(meta) is None:
         if state.one_gpu != "typed" and not session.training.network:
             parameters_input(meta)
-        st.info("Choose the network, or enter its number of parameters: GPUs exchange a gradient for each.")
+        st.info("Choose the network or enter its number of parameters: GPUs exchange a gradient for each parameter.")
         return None
     if state.batch_kept == "all":
         question = replace(question, global_batch=state.global_batch or batch_size)
@@ -215,8 +216,10 @@ def _why_none(question: ScaleoutQuestion) -> str:
     return "None of these offers has several GPUs and a prediction: enter a number of GPUs, or clear the filter."
 
 
-def _chart(answer: ScaledTraining, chosen: WholeNodePlan) -> None:
+def _chart(answer: ScaledTraining, chosen: WholeNodePlan, recommended: int) -> None:
     """One offer over the number of GPUs, with its interval; all exchanges of gradients if chosen."""
+    most = max(_MACHINES * chosen.offer.gpu_count, recommended, session.scale_out.total_gpus or 1)
+    curve = [row for row in answer.curve if row.step.gpus <= most]
     state, links, offer = session.scale_out, answer.interconnect, chosen.offer
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         # 'PCIe' of 'PCIe through host memory'.
@@ -225,14 +228,15 @@ def _chart(answer: ScaledTraining, chosen: WholeNodePlan) -> None:
         with st.popover("Link assumptions", type="tertiary"):
             assumed = f" Assumed: {links.assumed}." if links.assumed else ""
             st.markdown(plain(f"{links.words}.{assumed} You pay for whole machines."))
-    if notes := scaling_notes((row.step for row in answer.curve), links):
+    if notes := scaling_notes((row.step for row in curve), links):
         st.caption(plain(" ".join(map(str, notes))))
     shows = state.out_shows
     drawn = [each for each in STRATEGIES if state.exchanges or each == answer.question.strategy]
-    rows = [_curve(answer.curve, each, shows, chosen=each == answer.question.strategy) for each in drawn]
+    color = COLORS[chosen.plan.basis.word]
+    rows = [_curve(curve, each, color, shows, chosen=each == answer.question.strategy) for each in drawn]
     counts = rows[0].sizes
     if shows == "speed_up":
-        rows.append(Curve(label="perfect", look=Look(GRAY, "dot"), sizes=counts, values=counts))
+        rows.append(Curve(label="Ideal", look=Look(GRAY, "dot"), sizes=counts, values=counts))
     last, chosen_values = answer.last_paying, next(row.values for row in rows if row.chosen)
     paying = dict(zip(counts, chosen_values, strict=True)).get(last) if last else None
     figure = curves(
@@ -245,14 +249,13 @@ def _chart(answer: ScaledTraining, chosen: WholeNodePlan) -> None:
     show_chart(figure, "scale-out")
 
 
-def _curve(rows: Sequence[CurveRow], strategy: Strategy, shows: str, *, chosen: bool) -> Curve:
+def _curve(rows: Sequence[CurveRow], strategy: Strategy, color: str, shows: str, *, chosen: bool) -> Curve:
     epochs = [row.others[strategy] for row in rows]
     found = [_value(epoch, shows) for epoch in epochs]
     ends = [each for _, each in found if each is not None]
-    label, look = _STRATEGIES[strategy]
     return Curve(
-        label=label,
-        look=look,
+        label=ScaleOut.strategy.options[strategy],
+        look=Look(color, _DASHES[strategy]),
         sizes=[epoch.step.gpus for epoch in epochs],
         values=[value for value, _ in found],
         ends=ends if chosen and len(ends) == len(epochs) else None,

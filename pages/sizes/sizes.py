@@ -11,15 +11,15 @@ from streamlit.delta_generator import DeltaGenerator
 
 from profet_core.answers.advise import advise_training
 from profet_core.answers.sizes import SizeCurve, SizesAnswer, answer_sizes, at_largest_batch
-from profet_core.catalog.instance import price_line
+from profet_core.catalog.instance import gpu_words, price_line
 from profet_core.errors import Code
 from profet_core.prediction.scaler import KNOTS, axis_range, sizes_for
 from profet_core.training.memory import does_not_fit
 from profet_core.training.plans import Plan
 from profet_profiles.units import MS_PER_S, format_significant, format_time, format_usd, shared_time_unit
-from ui.charts import show_chart
+from ui.charts import COLORS, show_chart
 from ui.columns import size_columns
-from ui.curves import LATENCY, Curve, Shown, curves, gpu_look, size_axis
+from ui.curves import LATENCY, Curve, Look, Shown, curves, show_basis_legend, size_axis
 from ui.fields import SIZE_LABELS, choice, more_options, size_sliders, validation_input, workload_input
 from ui.frame import run_page
 from ui.offers import chosen_rows, drawn_rows, offer_buttons, preset_choice, with_offers
@@ -58,15 +58,14 @@ def main(resources: Resources) -> None:
     axis, log = session.sizes.axis, session.sizes.scale == "log"
     size_sliders(resources)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="toolbar"):
-        choice("Along", SizesView.axis)
-        choice("Value", SizesView.shows)
+        choice("Vary", SizesView.axis)
+        choice("Show", SizesView.shows)
         preset_choice()
         offer_buttons(resources)
-        gpus_place = st.container(width="content")
-    _show_curves(resources, axis, gpus_place, log=log)
+    _show_curves(resources, axis, log=log)
 
 
-def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *, log: bool) -> None:
+def _show_curves(resources: Resources, axis: str, *, log: bool) -> None:
     network = current_network(resources)
     latency_question(network)
     show_notices(network, besides=(Code.MORE_CLASSES,))
@@ -76,8 +75,10 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
     # Every fourth of the larger sizes, where the profile's are larger.
     grid = _GRID[axis] | set(sizes[sizes.index(axis_range(axis)[1]) :: 4]) | ({at} if at in sizes else set())
 
+    chart, below = st.container(), st.container(horizontal=True, gap="medium", vertical_alignment="bottom")
+
     def draw(rows: Sequence[Plan]) -> list[Plan]:
-        with gpus_place:
+        with below:
             return drawn_rows(rows, keep=session.sizes_table.open)
 
     answer = answer_sizes(
@@ -92,18 +93,28 @@ def _show_curves(resources: Resources, axis: str, gpus_place: DeltaGenerator, *,
         st.info("Nothing to show for these instances. Choose *All*, or clear the filter.", icon=":material/info:")
         return
     shows = session.sizes.shows
-    lines = [_curve(curve, answer.sizes, shows) for curve in answer.curves]
-    show_chart(curves(lines, _SHOWN[shows], size_axis(axis, answer.sizes, log=log), log=log, at=at), "curves")
-    if axis == "pixels" and max(answer.sizes) <= axis_range(axis)[1]:
-        st.caption("Assumes more classes at larger images, as in the measured data (10 at 32 pixels, 1,000 at 224).")
-    _table(resources, answer, axis, at)
+    rows = sorted(answer.curves, key=lambda curve: curve.row.total_usd)
+    chosen = session.sizes_table.open
+    chosen = chosen if chosen in [curve.row.label for curve in rows] else rows[0].row.label
+    lines = [_curve(curve, answer.sizes, shows, chosen=curve.row.label == chosen) for curve in rows]
+    x = size_axis(axis, answer.sizes, log=log)
+    with chart:
+        show_chart(curves(lines, _SHOWN[shows], x, log=log, at=at, labeled=True), "curves")
+        show_basis_legend(lines, network.training.prediction.interval_level)
+        if axis == "pixels" and max(answer.sizes) <= axis_range(axis)[1]:
+            st.caption(
+                "At other image sizes the number of classes changes too, as in the measured data (10 at 32 px, 1,000 "
+                "at 224 px)."
+            )
+    _table(resources, answer, axis, at, below)
 
 
-def _table(resources: Resources, answer: SizesAnswer, axis: str, at: int | None) -> None:
+def _table(resources: Resources, answer: SizesAnswer, axis: str, at: int | None, above: DeltaGenerator) -> None:
     """Every instance at the chosen size, or each at its largest batch that fits."""
     keep = session.sizes_table.open
     if axis == "batch":
-        choice("Table for", SizesView.each_at, {"size": f"Batch size {at}", "largest": "Largest batch that fits"})
+        with above:
+            choice("Table for", SizesView.each_at, {"size": f"Batch size {at}", "largest": "Largest batch that fits"})
     largest, chosen = axis == "batch" and session.sizes.each_at == "largest", chosen_rows(answer.advice.rows, keep=keep)
     rows = at_largest_batch(resources, answer.advice, chosen) if largest else answer.rows
     plans = sorted(rows, key=lambda row: (row.total_usd, row.total_s))
@@ -111,6 +122,7 @@ def _table(resources: Resources, answer: SizesAnswer, axis: str, at: int | None)
         [plan.label for plan in plans],
         size_columns(plans, shared_time_unit(plan.total_s for plan in plans), with_batch=largest),
         choices=session.sizes_table,
+        sorted_by="training_usd",
         stem="profet-largest-batch" if largest else f"profet-{axis}-{at}",
         title=f"Every instance: {'largest batch that fits' if largest else f'{SIZE_LABELS[axis].lower()} {at}'}",
     )
@@ -121,18 +133,18 @@ def _table(resources: Resources, answer: SizesAnswer, axis: str, at: int | None)
     st.caption(price_line(plan.offer for plan in plans))
 
 
-def _curve(curve: SizeCurve, sizes: Sequence[int], shows: str) -> Curve:
+def _curve(curve: SizeCurve, sizes: Sequence[int], shows: str, *, chosen: bool) -> Curve:
     row, plans = curve.row, curve.points
     found = [_value(plan, shows) for plan in plans]
     ends = [each for _, each in found if each is not None]
     return Curve(
-        label=f"{plans[0].name}{' (anchor)' * row.is_anchor}",
-        look=gpu_look(row.offer.gpu),
+        label=f"{gpu_words(row.offer)}{' (anchor)' * row.is_anchor}",
+        look=Look(COLORS[row.basis.word]),
         sizes=sizes,
         values=[value for value, _ in found],
         ends=ends if len(ends) == len(found) else None,
         largest_fit=curve.largest_fit,
-        chosen=row.label == session.sizes_table.open,
+        chosen=chosen,
     )
 
 
@@ -149,7 +161,7 @@ def _value(plan: Plan, shows: str) -> tuple[float, tuple[float, float] | None]:
 
 
 run_page(
-    "Latency and cost by batch size and image size",
+    "Latency and cost by size",
     main,
     lambda: (*session.prediction_inputs, session.training, session.offers, session.sizes, session.sizes_table),
     sidebar,

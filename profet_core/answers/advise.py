@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -15,12 +16,13 @@ from profet_core.answers.context import (
     filtered_context,
     filtered_rows,
     market_offers,
+    named_meta,
     scaleout_model,
 )
 from profet_core.answers.documents import RENTED, Keys, keys
 from profet_core.answers.predict import PredictedTraining, fits_in_training, predicted_training, steps_along
 from profet_core.catalog import Instance
-from profet_core.catalog.collection import nearest
+from profet_core.catalog.collection import nearest, prices_version
 from profet_core.catalog.instance import AVAILABLE, ON_DEMAND
 from profet_core.catalog.launch import Launch, launch_of
 from profet_core.errors import InputError
@@ -62,6 +64,10 @@ def answer_cost(context: Context, question: TrainingQuestion) -> CostAnswer:
     return CostAnswer(training, replace(table, energy=tuple(energy)), fits)
 
 
+def _cost_prices(answer: CostAnswer) -> str:
+    return prices_version(plan.offer for plan in answer.table)
+
+
 #: `CostAnswer` as JSON.
 COSTS: Keys = {
     "anchor": "training.prediction.anchor",
@@ -77,6 +83,7 @@ COSTS: Keys = {
     ),
     "warnings": "training.warnings",
     "memory": "fits",
+    "prices_version": _cost_prices,
 }
 
 
@@ -159,17 +166,26 @@ def advise_training(context: Context, question: AdviseQuestion, training: Predic
 _BATCH_SIZES = (16, 32, 48, 64, 96, 128, 160, 192, 224, 256)
 #: As many of the cheapest offers are tried at other sizes.
 _CANDIDATES = 20
+#: Times over the deadline at the size asked for that another size may save.
+_SLACK = 2.0
 #: Less than this is no reason for another batch size.
 _LEAST_GAIN = 0.02
 
 
 class BestBatch(Struct, frozen=True):
-    """The offer and batch size that train for the least money, beside the cheapest at the size asked for."""
+    """The offer and batch size that train for the least money, beside the cheapest at the size asked for.
+
+    Attributes
+    ----------
+    cheapest : with a deadline the answer.
+    answer : instance of the answer.
+    """
 
     batch_size: int
     plan: Plan
     cheapest: Plan
     asked_batch_size: int
+    answer: str
 
     @property
     def saves_percent(self) -> float:
@@ -180,23 +196,31 @@ class BestBatch(Struct, frozen=True):
     def sentence(self) -> str:
         """Word it: "Cheapest at batch 192: $31.20, 22% less than at 64 (fits 24 GiB)"."""
         plan, before = self.plan, self.cheapest
-        there = "" if plan.instance == before.instance else f" on {plan.phrase}"
+        there = "" if plan.instance == before.instance == self.answer else f" on {plan.phrase}"
+        beside = "" if plan.instance == before.instance else f" on {before.phrase}"
         return (
             f"Cheapest at batch {self.batch_size}: {format_usd(plan.total_usd)}{there}, {self.saves_percent:.0f}% less "
-            f"than at {self.asked_batch_size} (fits {plan.offer.gpu_memory_gib:g} GiB). As many epochs are assumed."
+            f"than at {self.asked_batch_size}{beside} (fits {plan.offer.gpu_memory_gib:g} GiB). As many epochs are "
+            "assumed."
         )
 
 
 def best_batch(context: Context, answer: AdviseAnswer) -> BestBatch | None:
-    """Find the cheapest of all batch sizes that surely fit, on offers to rent; None if it saves nothing."""
+    """Find the cheapest of all batch sizes that surely fit, on offers to rent; None if it saves nothing.
+
+    With a deadline, of those that are expected to be in time.
+    """
     training, advice, fits = answer.training, answer.advice, answer.fits
     if training.profile.meta.batch_size is None:
         return None
-    by_cost = sorted(advice.plans, key=lambda plan: plan.total_usd)
+    deadline_s = math.inf if advice.limits.deadline_s is None else advice.limits.deadline_s
+    # At another size a step takes another time for each image.
+    in_time = [plan for plan in advice.plans if plan.total_s <= _SLACK * deadline_s]
+    by_cost = sorted(in_time, key=lambda plan: plan.total_usd)
     rented = {plan.instance: plan.offer for plan in by_cost if plan.offer.status == AVAILABLE}
     rented = dict(list(rented.items())[:_CANDIDATES])
     tables = steps_along(context, training, "batch", _BATCH_SIZES, training.pixels, rented)
-    cheapest = advice.cheapest.plan
+    cheapest = advice.cheapest.plan if advice.limits.deadline_s is None else advice.answer
     best, best_size = cheapest, training.batch_size
     for size, steps in zip(_BATCH_SIZES, tables, strict=True):
         numbers, known = steps.numbers, steps.latencies_ms.keys() & rented.keys()
@@ -207,12 +231,12 @@ def best_batch(context: Context, answer: AdviseAnswer) -> BestBatch | None:
         steps = steps.take([numbers[name] for name in fitting], offers)
         steps = node_rows(context, answer.question, training, steps, offers, (size, training.pixels))
         table = costed(replace(advice.workload, batch_size=size), steps, advice.limits)
-        plan = table[int(table.total_usd.argmin())]
-        if plan.total_usd < best.total_usd:
-            best, best_size = plan, size
+        for plan in table:
+            if plan.total_s <= deadline_s and plan.total_usd < best.total_usd:
+                best, best_size = plan, size
     if best.total_usd >= (1 - _LEAST_GAIN) * cheapest.total_usd:
         return None
-    return BestBatch(best_size, best, cheapest, training.batch_size)
+    return BestBatch(best_size, best, cheapest, training.batch_size, advice.answer.instance)
 
 
 class SpotPlan(Struct, frozen=True):
@@ -268,7 +292,7 @@ def node_rows(
     if not question.whole_nodes and question.network in (None, NO_NETWORK) and question.parameters is None:
         return steps
     batch_size, pixels = size
-    network = chosen_parameters(question.network, question.parameters, training.profile.meta, pixels)
+    network = chosen_parameters(question.network, question.parameters, named_meta(training.profile), pixels)
     if network is None:
         raise InputError(
             "Give the network with {network} or its size with {parameters}: multi-GPU steps depend on it.",
@@ -341,6 +365,12 @@ _SPOT: Keys = {
     **{"total_usd": "total_usd.0", "low_usd": "total_usd.1", "high_usd": "total_usd.2"},
     **{"on_demand_s": "on_demand.total_s", "on_demand_usd": "on_demand.total_usd", "sentence": "sentence"},
 }
+
+
+def _prices(answer: AdviseAnswer) -> str:
+    return prices_version(plan.offer for plan in answer.advice.plans)
+
+
 #: `AdviseAnswer` as JSON; `within` is null without limits, `comparison` unless two plans were compared.
 ADVICE: Keys = {
     "anchor": "training.prediction.anchor",
@@ -383,4 +413,5 @@ ADVICE: Keys = {
     "launch": "launch",
     "memory": "fits",
     "warnings": "training.warnings",
+    "prices_version": _prices,
 }

@@ -25,7 +25,7 @@ from profet_core.catalog.gpus import Gpus
 from profet_core.errors import ArtifactError, CatalogError, InputError, NoPredictionError
 from profet_core.files import default_models_folder, home_folder
 from profet_core.layers.by_name import NO_NETWORK
-from profet_core.layers.networks import counts_of, named_network
+from profet_core.layers.networks import counts_of, named_network, network_in_file_name
 from profet_core.offers import OfferStep
 from profet_core.prediction.checks import refusal_by
 from profet_core.prediction.models import MANIFEST_NAME, Models, load_models
@@ -35,7 +35,7 @@ from profet_core.training.cost import MAX_PARAMETERS
 from profet_core.training.plans import confidence
 from profet_core.transfer.custom_gpu import with_custom_gpus
 from profet_core.transfer.model import CALIBRATED_NAME, TRANSFER_NAME
-from profet_profiles.record import ProfileMeta
+from profet_profiles.record import Profile, ProfileMeta
 from profet_profiles.units import format_count, positive_number, typed_count
 
 if TYPE_CHECKING:
@@ -166,10 +166,19 @@ def chosen_parameters(
     return NetworkParameters(_checked(positive_number("The number of parameters", parameters)))
 
 
+def named_meta(profile: Profile) -> ProfileMeta:
+    """Return a profile's metadata, with the network that its file's name says."""
+    return profile.with_meta(network=profile.meta.network or network_in_file_name(profile.file_name)).meta
+
+
 def recorded_parameters(meta: ProfileMeta) -> NetworkParameters | None:
-    """From the profile; None if missing or implausible."""
+    """From the profile, else of the network that it names; None if missing or implausible."""
     count = meta.parameters
-    return NetworkParameters(count) if count is not None and 1 <= count <= MAX_PARAMETERS else None
+    if count is not None:
+        return NetworkParameters(count) if 1 <= count <= MAX_PARAMETERS else None
+    with suppress(InputError):
+        return parameters_of(meta.network, meta.pixels) if meta.network not in (None, NO_NETWORK) else None
+    return None
 
 
 def _checked(count: float) -> float:

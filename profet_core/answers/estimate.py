@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from profet_core.answers.context import Context, filtered_context, filtered_rows
 from profet_core.answers.documents import GPU_ROW, STEP_ROW, Keys, keys
 from profet_core.answers.predict import predicted_profile
+from profet_core.catalog.collection import prices_version
 from profet_core.catalog.gpus import AS_PROFILED, PLAIN
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import LEVEL
@@ -154,6 +155,10 @@ def _compared(answer: EstimateAnswer) -> EstimateAnswer | None:
     return None if answer.profiled is None else answer
 
 
+def _prices(answer: EstimateAnswer) -> str:
+    return prices_version(answer.estimate.rows.offers)
+
+
 def _level(_: EstimateAnswer) -> float:
     return LEVEL
 
@@ -191,4 +196,5 @@ ESTIMATE: Keys = {
         },
     ),
     "warnings": "warnings",
+    "prices_version": _prices,
 }

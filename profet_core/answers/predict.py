@@ -14,6 +14,7 @@ from profet_core.answers.by_layers import NetworkPrediction, NetworkProfile, net
 from profet_core.answers.context import Context, Targets, filtered_context, filtered_rows, question_anchor
 from profet_core.answers.documents import GPU_ROW, STEP_ROW, UNKNOWN_OPERATIONS, Keys, keys
 from profet_core.catalog import Catalog
+from profet_core.catalog.collection import prices_version
 from profet_core.catalog.custom_gpus import CustomGpu, SpeedPoint, with_offers_of
 from profet_core.catalog.gpus import FP32, HALF, TF32, canonical, requested_precision
 from profet_core.catalog.instance import machine_with
@@ -348,6 +349,10 @@ def answer_predict(context: Context, question: PredictQuestion) -> PredictAnswer
     return PredictAnswer(prediction, fits, gpus)
 
 
+def _prices(answer: PredictAnswer) -> str:
+    return prices_version(answer.prediction.predictions.offers)
+
+
 #: `PredictAnswer` as JSON; an interval is null for a method without one.
 PREDICTION: Keys = {
     **keys("anchor anchor_latency_ms method steps steps_basis", "prediction."),
@@ -358,6 +363,7 @@ PREDICTION: Keys = {
     "gpus": ("gpus", GPU_ROW),
     "ignored": "profile.ignored",
     "memory": "fits",
+    "prices_version": _prices,
 }
 
 

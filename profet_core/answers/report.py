@@ -11,6 +11,7 @@ from string import Template
 from msgspec import Struct
 
 from profet_core.answers.by_layers import NetworkPrediction
+from profet_core.catalog.collection import prices_version
 from profet_core.catalog.instance import date_words, gpu_words
 from profet_core.catalog.launch import Launch, launch_of
 from profet_core.latency import LEVEL, Basis
@@ -84,7 +85,10 @@ def report_html(advice: Advice, source: ReportSource) -> str:
         plans="\n".join(_plan_row(plan, unit, chosen=plan == advice.answer) for plan in shown),
         rent=_rent(launch_of(advice.answer.offer)),
         notes=_notes(advice, source),
-        versions=escape(f"PROFET {VERSION}, models {source.models_digest[:_DIGEST_LETTERS]}, {source.made}."),
+        versions=escape(
+            f"PROFET {VERSION}, models {source.models_digest[:_DIGEST_LETTERS]}, "
+            f"prices {prices_version(plan.offer for plan in advice.plans)}; {source.made}."
+        ),
     )
 
 
@@ -173,5 +177,4 @@ def _names(plans: Sequence[Plan], basis: Basis) -> str:
 
 
 def _first(names: Sequence[str]) -> str:
-    more = len(names) - _MAX_NAMES
-    return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(names) if len(names) <= _MAX_NAMES else f"{len(names)} offers"

@@ -16,11 +16,12 @@ from profet_core.answers.context import (
     chosen_parameters,
     filtered_context,
     market_offers,
+    named_meta,
     scaleout_model,
 )
 from profet_core.answers.documents import GPU_ROW, Keys, keys
 from profet_core.answers.predict import PredictedTraining, fits_in_training, predicted_training
-from profet_core.catalog.collection import NoOffersError
+from profet_core.catalog.collection import NoOffersError, prices_version
 from profet_core.catalog.instance import RETIRED, Instance, frame_of, machine_with
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.errors import InputError, Note
@@ -117,7 +118,7 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
         step_at=step_at,
         fit_at=lambda instance, size: fits_in_training(context, at(size), [instance]).get(instance),
         pixels=first.pixels,
-        meta=first.profile.meta,
+        meta=named_meta(first.profile),
         warnings=warnings,
     )
 
@@ -218,8 +219,8 @@ class HowMany(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """The answer in one sentence, such as '4 × A100 at Verda: 5.5 min an epoch, $0.47'."""
-        sentence = f"{_words(self.plan)}: {format_time(self.plan.epoch_s)} an epoch, {format_usd(self.plan.epoch_usd)}"
+        """The answer in one sentence, such as '4 × A100 at Verda: 5.5 min per epoch, $0.47'."""
+        sentence = f"{_words(self.plan)}: {format_time(self.plan.epoch_s)} per epoch, {format_usd(self.plan.epoch_usd)}"
         if not self.is_limited:
             why = f"the cheapest {self.plan.step.gpus}" if self.is_given else "more GPUs cost more than they save"
             if (more := self.more) is not None:
@@ -248,7 +249,7 @@ class HowMany(Struct, frozen=True):
             one = self.other
             other = (
                 f"With {one.step.batch_per_gpu} per GPU, {one.step.batch_size:,} in all: "
-                f"{format_time(one.epoch_s)} an epoch, {format_usd(one.epoch_usd)}."
+                f"{format_time(one.epoch_s)} per epoch, {format_usd(one.epoch_usd)}."
             )
         times = step.batch_size / self.one_gpu_batch
         if times == 1:
@@ -635,6 +636,10 @@ def stops_paying(times: Sequence[float], costs: Sequence[float]) -> int | None:
     return None
 
 
+def _prices(answer: ScaledTraining) -> str:
+    return prices_version(plan.offer for plan in answer.plans)
+
+
 def _level(_: ScaledTraining) -> float:
     return LEVEL
 
@@ -683,4 +688,5 @@ SCALEOUT: Keys = {
     ),
     "interval_level": _level,
     "warnings": "warnings",
+    "prices_version": _prices,
 }

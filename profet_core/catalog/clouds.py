@@ -19,7 +19,9 @@ from profet_profiles.units import listed_price
 
 A100_40, A100_40_PCIE = "A100-SXM4-40GB", "A100-PCIE-40GB"
 A100_80, A100_80_PCIE = "A100-SXM4-80GB", "A100-PCIE-80GB"
-V100, V100_PCIE = "Tesla V100-SXM2-16GB", "Tesla V100-PCIE-16GB"
+V100, V100_PCIE, V100_PCIE_32 = "Tesla V100-SXM2-16GB", "Tesla V100-PCIE-16GB", "Tesla V100-PCIE-32GB"
+#: The region of an offer that is wherever its market or cloud finds it.
+ANYWHERE = "any"
 RTX_PRO = "RTX PRO 6000 Blackwell Server Edition"
 
 #: GPU in SkyPilot's lists -> its specs, if the cloud has only one variant.
@@ -28,6 +30,7 @@ USUAL_GPUS = {
     "A100-40GB": A100_40,
     "A100-80GB": A100_80,
     "A10G": "A10G",
+    "A30": "A30",
     "A40": "A40",
     "B200": "B200",
     "B300": "B300",
@@ -37,8 +40,10 @@ USUAL_GPUS = {
     "H100-SXM": "H100-SXM5-80GB",
     "H200": "H200-SXM-141GB",
     "L4": "L4",
+    "L40": "L40",
     "L40S": "L40S",
     "M60": "Tesla M60",
+    "MI300X": "AMD Instinct MI300X",
     "P100": "Tesla P100-PCIE-16GB",
     "RTX-3090": "GeForce RTX 3090",
     "RTX-4090": "GeForce RTX 4090",
@@ -52,6 +57,7 @@ USUAL_GPUS = {
     "RTX-PRO-6000": RTX_PRO,
     "T4": "Tesla T4",
     "V100-16GB": V100,
+    "V100-32GB": "Tesla V100-SXM2-32GB",
 }
 
 
@@ -81,12 +87,12 @@ class Machines(Struct, frozen=True):
 
 
 #: Clouds whose prices are bids of private hosts.
-_MARKETPLACES = frozenset({"vast"})
+MARKETPLACES = frozenset({"vast"})
 
 
 def market_of(provider: str, *, spot: bool) -> str:
     """Market of a cloud's published price."""
-    return SPOT if spot else MARKETPLACE if provider in _MARKETPLACES else ON_DEMAND
+    return SPOT if spot else MARKETPLACE if provider in MARKETPLACES else ON_DEMAND
 
 
 _P3 = "AWS migration notice 2025-12-20; no longer described by the AWS API in 2026-05"
@@ -159,9 +165,12 @@ CLOUDS: dict[str, tuple[Machines, ...]] = {
     "jarvislabs": (Machines(r"\dx_H100", assumed=_SXM), Machines(r"\dx_RTXPRO6000", assumed=_SERVER)),
     "yotta": (),
     # Listed by Shadeform, which rents out their machines, and Hyperstack's by itself too.
-    "crusoe": (Machines("crusoe_A100-80GB", gpu=A100_80_PCIE),),
+    "crusoe": (
+        Machines("crusoe_A100-80GB", gpu=A100_80_PCIE),
+        Machines(r"[MH]\w+-.*x8", assumed="eight a machine assumed"),
+    ),
     "denvr": (),
-    "hyperstack": (),
+    "hyperstack": (Machines("n3-A100", gpu=A100_80_PCIE),),
     "massedcompute": (
         Machines("massedcompute_A100-80GB", gpu=A100_80_PCIE),
         Machines("massedcompute_H100", assumed=_PCIE),
@@ -173,6 +182,25 @@ CLOUDS: dict[str, tuple[Machines, ...]] = {
         Machines("paperspace_V100", assumed=_SXM2),
     ),
     "scaleway": (Machines("scaleway_H100", assumed=_PCIE),),
+    # In no list of SkyPilot's today.
+    "coreweave": (Machines(r"8x-A100", assumed=_SXM),),
+    "digitalocean": (Machines(r"gpu-h100x8", assumed=_SXM),),
+    "hotaisle": (Machines(r"vm|bm", host="sapphire-rapids"),),
+    "ovh": (
+        Machines("a100", gpu=A100_80_PCIE, assumed=_PCIE),
+        Machines("t1", gpu=V100_PCIE, assumed=_PCIE),
+        Machines("t2", gpu=V100_PCIE_32, assumed=_PCIE),
+    ),
+    "seeweb": (
+        Machines(r"ECS\dGPU3", gpu=A100_80_PCIE, assumed=_PCIE),
+        Machines(r"ECS\dGPU12", assumed=_SERVER),
+        Machines(r"ECS1GPU11", assumed="no region listed"),
+    ),
+    "vultr": (
+        Machines("vbm.*-h100", host="sapphire-rapids", assumed=_SXM),
+        Machines("vbm.*-mi300x", host="genoa"),
+        Machines("vcg-a100", gpu=A100_80_PCIE, assumed=_PCIE),
+    ),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -35,6 +36,26 @@ _MARKET_ORDER = (CUSTOM_PRICE, ON_DEMAND, MARKETPLACE)
 ANY_MARKET = "any"
 MARKET_CHOICES = (ON_DEMAND, SPOT, RESERVED, MARKETPLACE, ANY_MARKET)
 _GUESSED = "guessed:"
+
+
+#: Source of a price from a list that was fetched, and the list's version.
+_FETCHED = re.compile(r"(gpuhunt|SkyPilot) \w+(?: (\S+))?")
+
+
+def fetched_versions(offers: Iterable[Instance]) -> tuple[str, ...]:
+    """Versions of the price lists that `profet instances refresh` fetched, such as "gpuhunt 20260818-42".
+
+    A list without a version has its day.
+    """
+    rows = [(found, offer) for offer in offers if offer.custom and (found := _FETCHED.fullmatch(offer.source))]
+    return tuple(sorted({f"{found[1]} {found[2] or offer.as_of}" for found, offer in rows}))
+
+
+def prices_version(offers: Iterable[Instance]) -> str:
+    """What the prices of some offers are from: the newest day of the shipped ones, then the lists that were fetched."""
+    offers = list(offers)
+    shipped = max((offer.as_of for offer in offers if not offer.custom), default="")
+    return ", ".join(filter(None, (shipped, *fetched_versions(offers))))
 
 
 def is_custom(offer: Instance) -> bool:

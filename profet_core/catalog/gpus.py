@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Collection, Iterable
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from types import MappingProxyType
 
 from msgspec import Struct
@@ -93,6 +94,11 @@ class Gpu(Struct, frozen=True):
     def has_memory(self, memory_gib: float) -> bool:
         """Whether its memory matches: reported and nominal memory differ by up to a tenth."""
         return abs(self.memory_gib / memory_gib - 1) <= _MEMORY_TOLERANCE
+
+    @property
+    def chip(self) -> tuple[float | None, int]:
+        """Cards with the same one have the same generation and number of multiprocessors."""
+        return self.compute_capability, self.sm_count
 
     @property
     def model(self) -> str:
@@ -191,6 +197,39 @@ class Gpus(dict[str, Gpu]):
         if named_gib := memory_in_name_gib(name):
             same = [gpu for gpu in same if gpu.has_memory(named_gib)] or same
         return _of_form(name, same) if _FORM.search(name) else same
+
+    def twin(self, gpu: Gpu) -> Gpu:
+        """The first GPU of its model that is as fast, such as the V100 with less memory; itself if there is none.
+
+        >>> load_gpus().twin(load_gpus()["Tesla V100-SXM2-32GB"]).name
+        'Tesla V100-SXM2-16GB'
+        """
+        return self._twins.get(gpu.name, gpu) if self.get(gpu.name) is gpu else gpu
+
+    @cached_property
+    def _twins(self) -> dict[str, Gpu]:
+        """GPUs that have another one as their twin, and that one."""
+        found: dict[str, Gpu] = {}
+        for gpu in self.shipped.values():
+            of_model = self._by_model[self.models[gpu.name].lower()]
+            first = next(
+                one for one in of_model if (one.chip, one.speed, one.tdp_w) == (gpu.chip, gpu.speed, gpu.tdp_w)
+            )
+            if first is not gpu:
+                found[gpu.name] = first
+        return found
+
+    def on_chip(self, gpu: Gpu, among: Collection[str]) -> Gpu | None:
+        """The one of these GPUs that has the same chip, and is nearest in model and speed; None if none has.
+
+        >>> load_gpus().on_chip(load_gpus()["L40"], ["A40", "L4", "RTX 6000 Ada Generation", "L40S"]).name
+        'L40S'
+        """
+
+        def apart(one: Gpu) -> tuple[bool, float]:
+            return one.model != gpu.model, math.dist(*(list(map(math.log, each.speed)) for each in (one, gpu)))
+
+        return min((self[name] for name in among if self[name].chip == gpu.chip), key=apart, default=None)
 
     def without_offer(self, name: str) -> str:
         """What to do about a GPU that no offer has: one line; empty if no GPU has that name."""
@@ -381,6 +420,7 @@ def supported_precisions(gpu: Gpu) -> tuple[str, ...]:
 _AT_FP32_SPEED = MappingProxyType({AMP: Note(Code.NO_TENSOR_CORES), BF16: Note(Code.NO_BF16)})
 
 
+@lru_cache(maxsize=2_000)
 def runs_as(gpu: Gpu, requested: str) -> tuple[str, Note | None]:
     """The precision at whose speed a GPU runs a requested one, and the note that says so if it isn't the requested one.
 

@@ -26,7 +26,7 @@ MARKETS = (ON_DEMAND, SPOT, RESERVED, MARKETPLACE, CUSTOM_HARDWARE)
 #: Behind the name of what can't be rented any more.
 RETIRED_MARK = f" ({RETIRED})"
 #: Market name that `Catalog.with_prices` uses for a typed price.
-CUSTOM_PRICE = "own price"
+CUSTOM_PRICE = "your price"
 
 #: Columns that describe an instance independently of provider and price.
 MACHINE_COLUMNS = ("provider", "gpu", "gpu_count", "gpu_memory_gib", "vcpus", "host", "status")
@@ -198,20 +198,26 @@ def machine_with(gpu: str, memory_gib: float, name: str) -> Instance:
 _CLOUDS = {
     "aws": "AWS",
     "azure": "Azure",
+    "coreweave": "CoreWeave",
     "crusoe": "Crusoe",
     "denvr": "Denvr",
+    "digitalocean": "DigitalOcean",
     "gcp": "GCP",
+    "hotaisle": "Hot Aisle",
     "hyperstack": "Hyperstack",
     "jarvislabs": "Jarvislabs",
     "lambda": "Lambda",
     "massedcompute": "Massed Compute",
     "nebius": "Nebius",
     "oci": "Oracle",
+    "ovh": "OVHcloud",
     "paperspace": "Paperspace (DigitalOcean)",
     "runpod": "RunPod",
     "scaleway": "Scaleway",
+    "seeweb": "Seeweb",
     "vast": "Vast",
     "verda": "Verda",
+    "vultr": "Vultr",
     "yotta": "Yotta",
 }
 #: Form factors as NVIDIA writes them, and GPUs whose memory is part of their name.
@@ -353,11 +359,3 @@ def _month_words(month: str, names: Sequence[str]) -> str:
     words = f"{calendar.month_name[int(number)]} {year}" if number else year
     named = ", ".join(names) if len(names) <= _NAMED_PRICES else f"{len(names)} offers"
     return f"{words}: {named}" if names else words
-
-
-def instance_words(entry: Instance) -> str:
-    """'g4dn.xlarge (Tesla T4, AWS)', with 'retired' where it can't be rented any more."""
-    gpus = entry.gpu if entry.gpu_count == 1 else f"{entry.gpu_count} x {entry.gpu}"
-    cloud = "" if entry.provider == CUSTOM_PROVIDER else cloud_words(entry.provider)
-    retired = "retired" if entry.status == "retired" else ""
-    return f"{entry.name} ({', '.join(filter(None, (gpus, cloud, retired)))})"

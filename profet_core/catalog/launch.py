@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
+from profet_core.catalog.clouds import ANYWHERE
 from profet_core.catalog.gpus import Gpu
 from profet_core.catalog.instance import (
     CUSTOM_PROVIDER,
@@ -37,20 +38,26 @@ _RENTALS = MappingProxyType(
     {
         "aws": _Rental("https://aws.amazon.com/ec2/instance-types/{family}/", "aws", "aws"),
         "azure": _Rental("https://azure.microsoft.com/pricing/details/virtual-machines/linux/", "azure", "azure"),
+        "coreweave": _Rental("https://www.coreweave.com/pricing"),
         "crusoe": _Rental("https://console.crusoecloud.com/", "shadeform", "crusoe"),
         "denvr": _Rental("https://www.denvr.com/", "shadeform"),
+        "digitalocean": _Rental("https://cloud.digitalocean.com/gpus", "", "digitalocean"),
         "gcp": _Rental("https://cloud.google.com/compute/gpus-pricing", "gcp", "gcp"),
+        "hotaisle": _Rental("https://hotaisle.xyz/", "", "hotaisle"),
         "hyperstack": _Rental("https://console.hyperstack.cloud/", "shadeform"),
         "jarvislabs": _Rental("https://jarvislabs.ai/", "", "jarvislabs"),
         "lambda": _Rental("https://cloud.lambda.ai/instances", "lambda", "lambda"),
         "massedcompute": _Rental("https://vm.massedcompute.com/", "shadeform"),
         "nebius": _Rental("https://console.nebius.com/", "nebius", "nebius"),
         "oci": _Rental("https://www.oracle.com/cloud/compute/gpu/", "oci", "oci"),
+        "ovh": _Rental("https://www.ovhcloud.com/en/public-cloud/gpu/"),
         "paperspace": _Rental("https://console.paperspace.com/", "shadeform"),
         "runpod": _Rental("https://console.runpod.io/deploy", "runpod", "runpod"),
         "scaleway": _Rental("https://www.scaleway.com/en/gpu-instances/", "shadeform"),
+        "seeweb": _Rental("https://www.seeweb.it/en/products/cloud-server-gpu", "seeweb"),
         "vast": _Rental("https://cloud.vast.ai/create/", "vast", "vastai"),
         "verda": _Rental("https://console.verda.com/", "verda", "verda"),
+        "vultr": _Rental("https://console.vultr.com/deploy/", "", "vultr"),
         "yotta": _Rental("https://console.yottalabs.ai/", "yotta"),
     }
 )
@@ -59,6 +66,8 @@ _SKYPILOT_GPUS = MappingProxyType(
     {
         "A100-SXM4-80GB": "A100-80GB",
         "A100-PCIE-80GB": "A100-80GB",
+        "Tesla V100-PCIE-32GB": "V100-32GB",
+        "Tesla V100-SXM2-32GB": "V100-32GB",
         "GeForce RTX 3090": "RTX3090",
         "GeForce RTX 4090": "RTX4090",
         "GeForce RTX 5090": "RTX5090",
@@ -79,6 +88,8 @@ _OTHER_SKYPILOT_GPUS = MappingProxyType(
         ("runpod", "H100-NVL-94GB"): "H100-NVL",
         ("runpod", "H100-SXM5-80GB"): "H100-SXM",
         ("runpod", "H200-SXM-141GB"): "H200-SXM",
+        ("seeweb", "A100-PCIE-80GB"): "A100",
+        ("seeweb", "RTX PRO 6000 Blackwell Server Edition"): "RTX PRO 6000 96GB",
         ("shadeform", "RTX 6000 Ada Generation"): "RTX6000Ada",
         ("shadeform", "RTX A4000"): "A4000",
         ("shadeform", "RTX A5000"): "A5000",
@@ -124,12 +135,14 @@ def launch_of(offer: Instance, gpu: Gpu | None = None, command: str = "") -> Lau
     lines = _command_lines(command)
     if offer.status == RETIRED:
         return Launch("", "", "", "it can't be rented any more", "")
-    where = f"{offer.market} in {offer.region}" if offer.provider != CUSTOM_PROVIDER else offer.market
+    where = offer.market
+    if offer.provider != CUSTOM_PROVIDER:
+        where += ", region not listed" if offer.region == ANYWHERE else f" in {offer.region}"
     listed = f", listed in {date_words(offer.as_of)}" if offer.as_of else ""
     cloud = cloud_words(offer.provider)
     capability = None if gpu is None else gpu.compute_capability
     cuda = next((cuda for least, cuda in _CUDA if capability is not None and capability >= least), "")
-    driver = f"a driver for CUDA {cuda} or newer" if cuda else "the driver"
+    driver = f"a driver for CUDA {cuda} or newer" if cuda else "ROCm" if offer.gpu.startswith("AMD ") else "the driver"
     rented = offer.provider in _RENTALS
     return Launch(
         skypilot=_skypilot(offer, rental.skypilot, lines) if rental.skypilot else "",
@@ -151,12 +164,12 @@ def _command_lines(command: str) -> list[str]:
 def _skypilot(offer: Instance, cloud: str, lines: list[str]) -> str:
     """A task of SkyPilot; at Shadeform, which rents out many clouds, with the machine's name there."""
     machine = machine_words(offer)
-    if cloud == "shadeform" and machine.startswith("n3-"):
-        # Hyperstack's own list, whose names Shadeform doesn't have.
+    if cloud == "shadeform" and (machine.startswith("n3-") or offer.region == ANYWHERE):
+        # Lists of Hyperstack and Crusoe themselves, whose names Shadeform doesn't have.
         return ""
     gpu = _OTHER_SKYPILOT_GPUS.get((cloud, offer.gpu)) or _SKYPILOT_GPUS.get(offer.gpu, offer.gpu_model)
     # Markets have no region to choose, and RunPod's are data centers.
-    has_region = cloud not in ("vast", "runpod") and re.fullmatch(r"[\w-]+", offer.region)
+    has_region = cloud not in ("vast", "runpod") and offer.region != ANYWHERE and re.fullmatch(r"[\w-]+", offer.region)
     fields = [f"  infra: {cloud}/{offer.region}" if has_region else f"  infra: {cloud}"]
     fields.append(f"  accelerators: {gpu}:{offer.gpu_count}")
     fields += [f"  instance_type: {offer.provider}_{machine}"] * (cloud == "shadeform")
@@ -166,7 +179,9 @@ def _skypilot(offer: Instance, cloud: str, lines: list[str]) -> str:
 
 def _dstack(offer: Instance, backend: str, lines: list[str]) -> str:
     """A task of dstack, which finds the machine by its GPU, memory and price."""
-    name = re.sub(r"^(GeForce|Tesla|Quadro) | (Generation|Blackwell .*)$|[ -]", "", offer.gpu.partition("-")[0])
+    name = re.sub(
+        r"^(AMD Instinct|GeForce|Tesla|Quadro) | (Generation|Blackwell .*)$|[ -]", "", offer.gpu.partition("-")[0]
+    )
     # "RTX A6000" is "A6000" there, "RTX 4090" "RTX4090".
     name = re.sub(r"^RTX(?=A\d)", "", name.replace(" ", ""))
     memory = f":{offer.gpu_memory_gib:g}GB" if name in _BY_MEMORY else ""

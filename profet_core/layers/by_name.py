@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, lru_cache, partial
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -15,10 +15,12 @@ from msgspec.structs import replace
 from profet_core.catalog.gpus import Gpu, is_half
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import FloatArray, combined_sd, smooth_max
-from profet_core.layers.estimate import NetworkStep, steps_on, without_units_log_sd
-from profet_core.layers.measured import OF_PROGRAM, Steps, conditional
+from profet_core.layers.estimate import NetworkStep, StepMachines, machines_of
+from profet_core.layers.measured import OF_PROGRAM, Learned, Steps
 from profet_core.layers.network import MAX_PATCH_CONVOLUTIONS, Counts, Elements, Flops, Numbers
 from profet_core.layers.networks import (
+    MAX_PIXELS,
+    MIN_PIXELS,
     PROFET,
     as_in_tensorflow,
     counts_of,
@@ -29,7 +31,7 @@ from profet_core.layers.networks import (
 )
 from profet_core.layers.rates import ELEMENTS, FLOPS, RATES_NAME, Mode, RateModel, rate_model_of
 from profet_core.prediction.checks import waits_for_loader
-from profet_core.prediction.counts import Asked, CountedStep, Recorded, TargetSteps
+from profet_core.prediction.counts import Asked, CountedStep, Recorded, StepsAt, TargetSteps
 from profet_core.prediction.models import Models
 from profet_core.transfer.targets import Host
 from profet_profiles.record import Profile
@@ -94,12 +96,12 @@ def step_by_counts(models: Models, profile: Profile, given: str | None = None) -
         return Note(Code.NETWORK_UNUSED, network=name, why=why)
     steps = _STEPS.setdefault(models, {})
     key = name, meta.batch_size, meta.pixels, waits_for_loader(profile)
-    if key not in steps:
+    if (latencies_ms := steps.get(key)) is None:
         if len(steps) >= _MAX_STEPS:
             steps.clear()
-        steps[key] = _latencies_ms(models, model, name, counts, meta.batch_size, is_measured=not key[-1])
-    named = _CountedSteps(models, name, partial(counts_of, name), as_measured=not key[-1])
-    return CountedStep(name, steps[key], named.usual_ms, named.on)
+        latencies_ms = steps[key] = _latencies_ms(models, model, name, counts, meta.batch_size, is_measured=not key[-1])
+    named = _CountedSteps(models, name, partial(_counts_at, name), as_measured=not key[-1])
+    return CountedStep(name, latencies_ms, named.usual_ms, named.on)
 
 
 #: Steps by counts of some models: network, batch size, pixels, whether in PyTorch -> instance -> milliseconds.
@@ -111,6 +113,7 @@ _MAX_STEPS = 1_000
 _OTHER_WORK = 1.15
 
 
+@lru_cache(maxsize=1_000)
 def _known_name(name: str, counts: Counts) -> str:
     """Under which name published steps of a network are known, whatever its library."""
     other = network_name(named_network(name).library_name)
@@ -135,13 +138,26 @@ class _CountedSteps(Struct, frozen=True):
     counts_at: Callable[[int], Counts]
     as_measured: bool
 
-    def _on(self, asked: Asked, targets: Sequence[tuple[Gpu, Host]], *, is_recorded: bool) -> Steps:
+    def _on(
+        self, asked: Asked, machines: StepMachines, launched_at: tuple[int, int] | None = None, *, is_recorded: bool
+    ) -> Steps:
         counts, (precision, code, batch_size, _) = self.counts_at(asked.pixels), asked
         # It ran in FP32 alone.
         as_measured = is_recorded and self.as_measured and not is_half(precision)
-        name = self.name if as_measured or not self.name else _known_name(self.name, counts)
-        step = NetworkStep(counts, batch_size, name, precision=precision, training_code=code, as_measured=as_measured)
-        steps = steps_on(self.models, step, targets)
+        name = self.name
+        if name and not as_measured:
+            # One at all sizes.
+            name = _known_name(name, counts if launched_at is None else self.counts_at(launched_at[1]))
+        step = NetworkStep(
+            counts,
+            batch_size,
+            name,
+            precision=precision,
+            training_code=code,
+            as_measured=as_measured,
+            launched_at=launched_at,
+        )
+        steps = machines.on(step).steps
         if not as_measured and not self.as_measured:
             steps = replace(steps, shared_log_sd=OF_PROGRAM * steps.shared_log_sd)
         if self.name:
@@ -156,21 +172,58 @@ class _CountedSteps(Struct, frozen=True):
 
     def usual_ms(self, one: Recorded) -> float:
         """What a recorded step usually takes."""
-        return self._on(one.asked, [(one.gpu, one.host)], is_recorded=True).latency_ms.item()
+        return self._usual(one).latency_ms.item()
 
-    def on(self, targets: Sequence[tuple[Gpu, Host]], asked: Asked, recorded: Sequence[Recorded]) -> TargetSteps:
-        """Steps in today's software, by those that were recorded."""
+    def _usual(self, one: Recorded) -> Steps:
+        return self._on(one.asked, machines_of(self.models, [(one.gpu, one.host)]), is_recorded=True)
+
+    def on(self, targets: Sequence[tuple[Gpu, Host]], asked: Asked, recorded: Sequence[Recorded]) -> StepsAt:
+        """What makes steps in today's software at any batch and pixel size, by those that were recorded."""
         times_ms, log_sds = np.array([(one.latency_ms, one.log_sd) for one in recorded]).T
-        usual = [self._on(one.asked, [(one.gpu, one.host)], is_recorded=True) for one in recorded]
-        steps, _ = conditional(self._on(asked, targets, is_recorded=False), Steps.joined(usual), times_ms, log_sds)
-        wider = [without_units_log_sd(self.models, gpu, asked.precision) for gpu, _ in targets]
-        return TargetSteps(steps.latency_ms, steps.launch_ms, combined_sd(steps.log_sd, np.array(wider)))
+        learned = Learned.of(Steps.joined([self._usual(one) for one in recorded]), times_ms, log_sds)
+        machines = machines_of(self.models, targets)
+        wider_log_sd = machines.slower(asked.precision).log_sd
+
+        sizes = list(dict.fromkeys((one.asked.batch_size, one.asked.pixels) for one in recorded))
+
+        @cache
+        def formula(batch_size: int, pixels: int) -> Steps:
+            return self._on(asked._replace(batch_size=batch_size, pixels=pixels), machines, sizes[0], is_recorded=False)
+
+        at = [formula(*size) for size in sizes]
+
+        def at_size(batch_size: int, pixels: int) -> TargetSteps:
+            steps = learned.on(formula(batch_size, pixels), at)
+            return TargetSteps(steps.latency_ms, steps.launch_ms, combined_sd(steps.log_sd, wider_log_sd))
+
+        return at_size
 
 
 #: Error of a step by kinds of work that were read, on networks that the reader didn't see.
 _READ_LOG_SD = 0.08
 #: How far the amount of work, and the number of kernels, that were read are off, in the logarithm.
 _WORK_LOG_SD, _KERNELS_LOG_SD = 0.5, 0.3
+
+
+def _by_area(counts: Counts, pixels: int) -> Counts:
+    """Of images of another size."""
+    area = (pixels / counts.pixels) ** 2
+    flops = Flops(*(area * value for value in counts.flops))
+    elements = Elements(*(area * value for value in counts.elements))
+    return replace(counts, pixels=pixels, flops=flops, elements=elements)
+
+
+def _counts_at(name: str, pixels: int) -> Counts:
+    """Of a named network, also for images that it can't be built for: as at the nearest size, by area."""
+    try:
+        return counts_of(name, pixels)
+    except InputError:
+        network = named_network(name)
+        smallest = min(network.sizes) if network.library == "profet" else MIN_PIXELS
+        built_for = min(max(pixels, smallest), MAX_PIXELS)
+        if built_for == pixels:
+            raise
+        return _by_area(counts_of(name, built_for), pixels)
 
 
 #: Less of the FLOPs in depthwise convolutions are none.
@@ -249,13 +302,7 @@ def read_step(
         kernels = max(launches_ms / math.exp(rate_model_of(models).average.log_launch), 1.0)
     counts = _counts_read(amounts, kernels, batch_size, pixels)
 
-    def counts_at(other: int) -> Counts:
-        area = (other / pixels) ** 2
-        flops = Flops(*(area * value for value in counts.flops))
-        elements = Elements(*(area * value for value in counts.elements))
-        return replace(counts, pixels=other, flops=flops, elements=elements)
-
-    steps = _CountedSteps(models, "", counts_at, as_measured=not waits_for_loader(profile))
+    steps = _CountedSteps(models, "", partial(_by_area, counts), as_measured=not waits_for_loader(profile))
     return CountedStep("", {}, steps.usual_ms, steps.on)
 
 

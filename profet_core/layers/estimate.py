@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import cache, cached_property, lru_cache
 from statistics import geometric_mean, median
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from msgspec import Struct
@@ -24,7 +25,6 @@ from profet_core.catalog.gpus import (
     TF32,
     TUNED,
     Gpu,
-    Gpus,
     has_tensor_cores,
     is_half,
     requested_precision,
@@ -32,8 +32,8 @@ from profet_core.catalog.gpus import (
 )
 from profet_core.catalog.instance import machine_with
 from profet_core.errors import Code, InputError, Note, not_a_cnn
-from profet_core.latency import Basis, combined_sd
-from profet_core.layers.measured import OF_PROGRAM, MeasuredTime, Steps, conditional
+from profet_core.latency import Basis, FloatArray, combined_sd, smooth_max
+from profet_core.layers.measured import OF_PROGRAM, Learned, MeasuredTime, Steps
 from profet_core.layers.network import Counts, Numbers
 from profet_core.layers.networks import (
     DETECTION_PIXELS,
@@ -44,7 +44,7 @@ from profet_core.layers.networks import (
     other_definitions,
     shared_name,
 )
-from profet_core.layers.rates import SMALL_BATCH, Case, RateModel, case_key, case_of, mode_of, rate_model_of
+from profet_core.layers.rates import SMALL_BATCH, Case, Mode, case_key, case_of, mode_of, rate_model_of
 from profet_core.offers import OfferTable, bounds
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import Prediction, StepTable, StepTarget, offer_table
@@ -53,7 +53,7 @@ from profet_core.training.cost import JPEG_IMAGES_PER_S_PER_VCPU
 from profet_core.training.memory import GIB_PER_VALUE, MAX_BATCH, FitAnswer, MemoryModel, MemoryNeed, verdict_of
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.rates import no_less
-from profet_core.transfer.targets import Host, host_named
+from profet_core.transfer.targets import REFERENCE_HOST, Host, host_named
 from profet_profiles.units import MS_PER_S, format_ms, format_significant, whole_number
 
 #: Values that an optimizer keeps per parameter in addition to its gradient.
@@ -265,6 +265,8 @@ class NetworkStep(Struct, frozen=True):
     training_code : one of `catalog.gpus.CODES`.
     frozen_backbone : only the last dense layer is trained.
     as_measured : whether PROFET's program runs it, as it ran the measured networks; None: if it ran this one.
+    launched_at : batch and pixel size at which what is known of the network holds for what a step takes once, as
+        launches and parameters; None: its own.
     """
 
     network: Counts
@@ -275,6 +277,7 @@ class NetworkStep(Struct, frozen=True):
     training_code: str = PLAIN
     frozen_backbone: bool = False
     as_measured: bool | None = None
+    launched_at: tuple[int, int] | None = None
 
 
 #: A GPU and its host.
@@ -326,7 +329,7 @@ def estimate(
     InputError : an unsupported batch size, target or optimizer, or a network that isn't convolutional.
     ArtifactError : the models can't estimate.
     """
-    model, transfer = rate_model_of(models), models.transfer
+    transfer = models.transfer
     batch_size = whole_number("The batch size", step.batch_size)
     if batch_size > MAX_BATCH:
         raise InputError(f"The batch size is at most {MAX_BATCH:,}.")
@@ -341,8 +344,8 @@ def estimate(
     if is_default:
         step = replace(step, precision=FP32)
     by_instance, gpus_only = _gpus_on_hosts(models, transfer, catalog, targets)
-    wanted = [*by_instance.values(), *gpus_only.values()]
-    on_gpus = _in_order(model, step, transfer.gpus, wanted)
+    on_gpus = machines_of(models, dict.fromkeys([*by_instance.values(), *gpus_only.values()])).on(step)
+    rows = {one: row for row, one in enumerate(on_gpus.machines)}
     table, measured_notes = (
         _scaled(models, step, on_gpus, measured) if measured else (_estimates(models, step, on_gpus), [])
     )
@@ -361,7 +364,7 @@ def estimate(
     if _small_batch_log_sd(step.network, step.batch_size):
         notes.append(Note(Code.SMALL_BATCH, batch=_FEW_MEASURED_BELOW))
     table = replace(table, members={METHOD: table.latency_ms})
-    machines = [(machine_with(name, one[0].memory_gib, name), on_gpus.rows[one]) for name, one in gpus_only.items()]
+    machines = [(machine_with(name, one[0].memory_gib, name), rows[one]) for name, one in gpus_only.items()]
     memories_gib = {name: catalog[name].gpu_memory_gib for name in by_instance}
     memories_gib |= {name: gpu.memory_gib for name, (gpu, _) in gpus_only.items()}
     return NetworkEstimate(
@@ -369,8 +372,8 @@ def estimate(
         name=step.name,
         batch_size=batch_size,
         table=table,
-        offers=tuple((catalog[instance], on_gpus.rows[one]) for instance, one in by_instance.items()),
-        regimes={instance: on_gpus.regimes[on_gpus.rows[one]] for instance, one in by_instance.items()},
+        offers=tuple((catalog[instance], rows[one]) for instance, one in by_instance.items()),
+        regimes={instance: on_gpus.regimes[rows[one]] for instance, one in by_instance.items()},
         method=METHOD,
         fits=_fits(models, step, memories_gib),
         warnings=(*measured_notes, *notes),
@@ -381,25 +384,9 @@ def estimate(
 def _estimates(models: Models, step: NetworkStep, on_gpus: _OnGpus) -> StepTable:
     """The latency on each target, with what a GPU without the precision's units does."""
     table = on_gpus.table()
-    notes, wider = list(table.notes), np.zeros(len(table.targets))
-    for row, (gpu, _, _) in enumerate(table.targets):
-        if note := runs_as(gpu, step.precision)[1]:
-            wider[row] = without_units_log_sd(models, gpu, step.precision)
-            notes[row] = (*notes[row], note)
-    return replace(table, log_sd=combined_sd(table.log_sd, wider), notes=tuple(notes))
-
-
-def steps_on(models: Models, step: NetworkStep, targets: Sequence[GpuOnHost]) -> Steps:
-    """The step on each target, in order."""
-    found = _in_order(rate_model_of(models), step, models.transfer.gpus, targets)
-    return found.steps.take([found.rows[one] for one in targets])
-
-
-def without_units_log_sd(models: Models, gpu: Gpu, precision: str) -> float:
-    """What a GPU without the precision's units adds to the uncertainty of a step."""
-    note = runs_as(gpu, precision)[1]
-    is_unsure = note is not None and note.code is Code.NO_TENSOR_CORES
-    return models.transfer.rates.no_tensor_cores_log_sd if is_unsure else 0.0
+    slower = machines_of(models, on_gpus.machines).slower(step.precision)
+    notes = tuple(one if note is None else (*one, note) for one, note in zip(table.notes, slower.notes, strict=True))
+    return replace(table, log_sd=combined_sd(table.log_sd, slower.log_sd), notes=notes)
 
 
 class _Usual(Struct, frozen=True):
@@ -413,11 +400,11 @@ class _Usual(Struct, frozen=True):
 def _usual(models: Models, step: NetworkStep, one: MeasuredStep) -> tuple[Steps, _Usual]:
     """What a step that was measured usually takes."""
     asked = one.of(step)
-    found = _in_order(rate_model_of(models), asked, models.transfer.gpus, [one.on])
-    row, table = found.rows[one.on], _estimates(models, asked, found)
-    latency_ms = table.latency_ms.item(row)
-    low_ms, high_ms = bounds(latency_ms, table.log_sd.item(row))
-    return found.steps.take([row]), _Usual(latency_ms, float(low_ms), float(high_ms))
+    found = machines_of(models, [one.on]).on(asked)
+    table = _estimates(models, asked, found)
+    latency_ms = table.latency_ms.item()
+    low_ms, high_ms = bounds(latency_ms, table.log_sd.item())
+    return found.steps, _Usual(latency_ms, float(low_ms), float(high_ms))
 
 
 def _scaled(
@@ -430,11 +417,25 @@ def _scaled(
     usual = [_usual(models, step, one) for one in measured]
     # Nobody else's program is that of PROFET's cells.
     least = rate_model_of(models).source_log_sd
-    steps, given = (
-        replace(some, shared_log_sd=OF_PROGRAM * np.maximum(some.shared_log_sd, least))
-        for some in (on_gpus.steps, Steps.joined([one for one, _ in usual]))
+
+    def by_program(some: Steps) -> Steps:
+        return replace(some, shared_log_sd=OF_PROGRAM * np.maximum(some.shared_log_sd, least))
+
+    given_ms = np.array([one.latency_ms for one in measured])
+    learned = Learned.of(by_program(Steps.joined([one for one, _ in usual])), given_ms)
+    sizes = {(asked.batch_size, asked.network.pixels): asked for asked in (one.of(step) for one in measured)}
+    machines, launched_at = machines_of(models, on_gpus.machines), next(iter(sizes))
+    here, *at = (
+        by_program(machines.on(replace(asked, launched_at=launched_at)).steps) for asked in (step, *sizes.values())
     )
-    steps, explained = conditional(steps, given, np.array([one.latency_ms for one in measured]))
+    steps = learned.on(here, at)
+    for one in measured:
+        asked, at_gpu = one.of(step), steps.gpus == load_gpus().twin(one.on[0]).name
+        apart = asked.batch_size - step.batch_size, asked.network.pixels - step.network.pixels
+        # On its own GPU, a larger step than the measured one takes no less, a smaller one no more.
+        if any(apart) and min(apart) * max(apart) >= 0:
+            bound_ms = (np.fmin if min(apart) >= 0 else np.fmax)(steps.latency_ms, one.latency_ms)
+            steps = steps.scaled(np.where(at_gpu, bound_ms / steps.latency_ms, 1.0))
     table = _estimates(models, step, on_gpus._replace(steps=steps))
     words = [_named(step, one) for one in measured]
     origin = Note(Code.SCALED_STEP, measured=" and ".join(f"{time} on {gpu}" for time, gpu in words))
@@ -454,7 +455,7 @@ def _scaled(
                 launch_ms=np.nan,
             )
     notes: list[Note] = []
-    for one, (_, estimated), (time, gpu), launched in zip(measured, usual, words, explained.launched, strict=True):
+    for one, (_, estimated), (time, gpu), launched in zip(measured, usual, words, learned.now.launched, strict=True):
         notes.append(_usual_note(models, step, one, estimated, time, gpu))
         if launched >= _LAUNCHED:
             notes.append(Note(Code.LAUNCHES_MEASURED, measured=time, gpu=gpu))
@@ -550,18 +551,18 @@ class _OnGpus(NamedTuple):
 
     Attributes
     ----------
-    rows : GPU in a host -> its row.
+    machines : of each row.
     has_cells : whether the GPU was measured with PROFET's cells.
     """
 
     steps: Steps
-    rows: Mapping[GpuOnHost, int]
+    machines: Sequence[GpuOnHost]
     has_cells: Sequence[bool]
     regimes: Sequence[Regime]
 
     def table(self) -> StepTable:
         """The latency on each target."""
-        steps, targets = self.steps, tuple(StepTarget(gpu, host) for gpu, host in self.rows)
+        steps, targets = self.steps, tuple(StepTarget(gpu, host) for gpu, host in self.machines)
         return replace(
             StepTable.unknown(targets, ()),
             latency_ms=steps.latency_ms,
@@ -573,43 +574,234 @@ class _OnGpus(NamedTuple):
         )
 
 
-def _in_order(model: RateModel, step: NetworkStep, gpus: Gpus, wanted: Iterable[GpuOnHost]) -> _OnGpus:
-    """The step on each GPU, no slower than on one of its generation that has no more of anything."""
-    generations: dict[float | None, list[Gpu]] = {}
-    for gpu in gpus.shipped.values():
-        generations.setdefault(gpu.compute_capability, []).append(gpu)
-    groups: dict[tuple[Gpu, ...], dict[Host, None]] = {}
-    group_of: dict[GpuOnHost, tuple[Gpu, ...]] = {}
-    for gpu, host in wanted:
-        others = generations.get(gpu.compute_capability, [])
-        # A custom GPU changes no other one.
-        alike = group_of[gpu, host] = tuple(others if gpu in others else [*others, gpu])
-        groups.setdefault(alike, {})[host] = None
-    targets = [(one, host) for alike, hosts in groups.items() for host in hosts for one in alike]
-    found = _bounded(model, step, targets)
-    all_ms, factors, start = found.steps.latency_ms, np.ones(len(targets)), 0
-    for alike, hosts in groups.items():
-        better = _better(alike)
-        fixed = np.array([model.is_well_known(one.name) for one in alike])
+#: Lists of machines whose steps are kept, and steps of each.
+_MAX_LISTS, _MAX_STEPS = 50, 50
+_MACHINES: WeakKeyDictionary[Models, dict[tuple[GpuOnHost, ...], StepMachines]] = WeakKeyDictionary()
+
+
+def machines_of(models: Models, wanted: Iterable[GpuOnHost]) -> StepMachines:
+    """GPUs in hosts, in order, kept."""
+    lists, wanted = _MACHINES.setdefault(models, {}), tuple(wanted)
+    if (found := lists.get(wanted)) is None:
+        if len(lists) >= _MAX_LISTS:
+            lists.clear()
+        found = lists[wanted] = StepMachines(models, wanted)
+    return found
+
+
+class StepMachines:
+    """GPUs in hosts, each beside all GPUs of its generation in that host, which say between what its step must be.
+
+    What doesn't depend on a step is found once; steps are kept.
+    """
+
+    def __init__(self, models: Models, wanted: tuple[GpuOnHost, ...]) -> None:
+        self._model, self._wanted = (model := rate_model_of(models)), wanted
+        self._unsure_log_sd = models.transfer.rates.no_tensor_cores_log_sd
+        self._made: dict[NetworkStep, _OnGpus] = {}
+        generations: dict[float | None, list[Gpu]] = {}
+        for gpu in models.transfer.gpus.shipped.values():
+            generations.setdefault(gpu.compute_capability, []).append(gpu)
+        groups: dict[tuple[tuple[Gpu, ...], Host], None] = {}
+        group_of: list[tuple[tuple[Gpu, ...], Host]] = []
+        for gpu, host in wanted:
+            others = generations.get(gpu.compute_capability, [])
+            # A custom GPU changes no other one.
+            group_of.append((tuple(others if gpu in others else [*others, gpu]), host))
+            groups[group_of[-1]] = None
+        widest = max(len(alike) for alike, _ in groups)
+        self._gpus = list(dict.fromkeys(gpu for alike, _ in groups for gpu in alike))
+        places = {gpu: place for place, gpu in enumerate(self._gpus)}
+        #: Rows of the groups; -1 where one is smaller than the widest.
+        at = np.full((len(groups), widest), -1)
+        self._better, measured = np.zeros((2, len(groups), widest, widest), bool)
+        for number, (alike, _) in enumerate(groups):
+            at[number, : len(alike)] = [places[gpu] for gpu in alike]
+            self._better[number, : len(alike), : len(alike)] = _better(alike)
+        self._fixed = np.array([*(model.is_well_known(gpu.name) for gpu in self._gpus), False])[at]
         # Where measurements of two GPUs disagree with that order, both take the middle.
-        measured = better & fixed[:, None] & fixed[None] | np.eye(len(alike), dtype=bool)
-        for _ in hosts:
-            those = slice(start, start := start + len(alike))
-            before_ms = all_ms[those]
-            slowest_ms = np.where(measured, before_ms[:, None], 0.0).max(axis=0)
-            fastest_ms = np.where(measured, before_ms[None], np.inf).min(axis=1)
-            agreed_ms = np.where(slowest_ms > fastest_ms, np.sqrt(slowest_ms * fastest_ms), before_ms)
-            factors[those] = in_order(agreed_ms, better, fixed) / before_ms
-    # A GPU is in the groups of custom ones too; those of its own group count.
-    all_groups = [alike for alike, hosts in groups.items() for _ in hosts for _ in alike]
-    row_of = {one: row for row, one in enumerate(targets) if group_of.get(one) == all_groups[row]}
-    rows = [row_of[one] for one in group_of]
-    return _OnGpus(
-        steps=found.steps.scaled(factors).take(rows),
-        rows={one: row for row, one in enumerate(group_of)},
-        has_cells=[found.has_cells[row] for row in rows],
-        regimes=[found.regimes[row] for row in rows],
-    )
+        measured = self._better & self._fixed[:, :, None] & self._fixed[:, None]
+        self._measured = measured | np.eye(widest, dtype=bool)
+        self._is_some, self._gpu_at = at >= 0, at[at >= 0]
+        rows = np.cumsum(self._is_some).reshape(at.shape) - 1
+        numbers = {group: number for number, group in enumerate(groups)}
+        self._rows = np.array(
+            [rows[numbers[group], group[0].index(gpu)] for (gpu, _), group in zip(wanted, group_of, strict=True)]
+        )
+        self._launch = np.array([host.launch for alike, host in groups for _ in alike])
+        self._log_sd = np.array([host.log_sd for _, host in wanted])
+        by_gpu = {one.gpu: name for name, one in model.instances.items()}
+        # Steps of a GPU hold for the one with more memory.
+        self._twins, twins = [load_gpus().twin(gpu) for gpu in self._gpus], [load_gpus().twin(gpu) for gpu, _ in wanted]
+        self._machines = [(gpu, REFERENCE_HOST) for gpu in self._twins]
+        self._names = [gpu.name for gpu in self._twins]
+        self._instances = [by_gpu.get(name, "") for name in self._names]
+        self._cells = [cells or name for cells, name in zip(self._instances, self._names, strict=True)]
+        self._has_cells = [gpu.name in by_gpu for gpu in twins]
+        self._has_tensor = np.array([has_tensor_cores(gpu) for gpu in self._gpus])[self._gpu_at]
+        self._wanted_gpus = np.array([gpu.name for gpu in twins])
+        self._generations = np.array([gpu.compute_capability or 0.0 for gpu in twins])
+        gpu_log_sd = np.array([model.gpu_log_sd(gpu.name) for gpu in twins])
+        is_other = np.array([gpu.name not in model.transformer_gpus for gpu in twins])
+        #: By whether the network is a transformer.
+        self._gpu_log_sd = {False: gpu_log_sd, True: np.hypot(gpu_log_sd, _OTHER_GPU_LOG_SD * is_other)}
+        self._modes: dict[tuple[str, str], np.ndarray] = {}
+        self._slower: dict[str, _WithoutUnits] = {}
+
+    def on(self, step: NetworkStep) -> _OnGpus:
+        """The step on each machine."""
+        if (found := self._made.get(step)) is None:
+            if len(self._made) >= _MAX_STEPS:
+                self._made.clear()
+            found = self._made[step] = self._in_order(step)
+        return found
+
+    def slower(self, precision: str) -> _WithoutUnits:
+        """What GPUs without the precision's units do."""
+        if (found := self._slower.get(precision)) is None:
+            notes = [runs_as(gpu, precision)[1] for gpu, _ in self._wanted]
+            is_unsure = [note is not None and note.code is Code.NO_TENSOR_CORES for note in notes]
+            found = self._slower[precision] = _WithoutUnits(notes, self._unsure_log_sd * np.array(is_unsure))
+        return found
+
+    def _in_order(self, step: NetworkStep) -> _OnGpus:
+        bounded = self._bounded(step)
+        before_ms = np.full(self._is_some.shape, np.nan)
+        before_ms[self._is_some] = all_ms = bounded.latency_ms
+        slowest_ms = np.fmax.reduce(np.where(self._measured, before_ms[..., None], np.nan), axis=-2)
+        fastest_ms = np.fmin.reduce(np.where(self._measured, before_ms[..., None, :], np.nan), axis=-1)
+        agreed_ms = np.where(slowest_ms > fastest_ms, np.sqrt(slowest_ms * fastest_ms), before_ms)
+        ordered_ms = in_order(agreed_ms, self._better, self._fixed)[self._is_some]
+        seen, unseen = self._regimes(step)
+        return _OnGpus(
+            steps=self._steps(step, bounded.scaled(ordered_ms / all_ms)),
+            machines=self._wanted,
+            has_cells=self._has_cells,
+            regimes=[seen if has_cells else unseen for has_cells in self._has_cells],
+        )
+
+    def _bounded(self, step: NetworkStep) -> _Parts:
+        """Of all rows: on tensor cores FP32 is no faster than TF32, half precision no slower than either.
+
+        Nor is tuned code slower than channels-last.
+        """
+        parts = self._by_rates(step)
+        if step.precision in (AS_PROFILED, TF32):
+            return parts
+        latency_ms, bounds_ms = parts.latency_ms, self._by_rates(replace(step, precision=TF32)).latency_ms
+        bound = np.fmin if is_half(step.precision) else np.fmax
+        if step.training_code == TUNED:
+            bounds_ms = bound(bounds_ms, self._by_rates(replace(step, training_code=CHANNELS_LAST)).latency_ms)
+        return parts.scaled(np.where(self._has_tensor, bound(latency_ms, bounds_ms) / latency_ms, 1.0))
+
+    def _modes_of(self, step: NetworkStep) -> np.ndarray:
+        key = step.precision, step.training_code
+        if (found := self._modes.get(key)) is None:
+            modes = [mode_of(gpu, runs_as(gpu, step.precision)[0], step.training_code) for gpu in self._twins]
+            found = self._modes[key] = np.array(modes, int)
+        return found
+
+    def _regimes(self, step: NetworkStep) -> tuple[Regime, Regime]:
+        """Of GPUs that were measured with PROFET's cells, and of others."""
+        measured = _measured_as(step)
+        if measured is None and shared_name(step.name) not in self._model.known.names:
+            return Regime.UNSEEN_NETWORK, Regime.UNSEEN_BOTH
+        at_larger = Regime.LARGER_BATCH if step.batch_size > MAX_MEASURED_BATCH else Regime.INTERPOLATION
+        return at_larger if measured else Regime.UNSEEN_GPU, Regime.UNSEEN_GPU
+
+    def _known(self, step: NetworkStep, batch_size: int, pixels: int) -> tuple[FloatArray, FloatArray]:
+        """Of each GPU, as `MeasuredRatios.corrections` has them."""
+        measured = _measured_as(step)
+        places = self._names if measured is None else self._cells
+        return self._model.known.corrections(
+            measured or shared_name(step.name), places, self._modes_of(step), batch_size, pixels
+        )
+
+    def _by_rates(self, step: NetworkStep) -> _Parts:
+        """Of all rows, by their rates, corrected by what was measured of this network."""
+        network, batch_size, modes = step.network, step.batch_size, self._modes_of(step)
+
+        def parts_ms(images: int) -> tuple[FloatArray, FloatArray, float]:
+            return self._model.steps_ms(
+                network, images, self._machines, modes.tolist(), self._instances, _is_measured(step)
+            )
+
+        work_ms, launch_ms, start_ms = parts_ms(batch_size)
+        factors = np.exp(self._known(step, batch_size, network.pixels)[0])
+        of_once, of_work = factors, work_ms * factors
+        if step.launched_at not in (None, (batch_size, network.pixels)):
+            of_once, once_ms = np.exp(self._known(step, *step.launched_at)[0]), parts_ms(0)[0]
+            of_work = (work_ms - once_ms) * factors + once_ms * of_once
+        trained = _FROZEN_SHARE if step.frozen_backbone else 1.0
+        return _Parts(
+            (of_work * trained)[self._gpu_at],
+            (launch_ms * of_once * trained)[self._gpu_at] * self._launch,
+            (start_ms * of_once)[self._gpu_at],
+        )
+
+    def _steps(self, step: NetworkStep, parts: _Parts) -> Steps:
+        """Steps of the wanted rows, with their uncertainty."""
+        model, network, batch_size, rows = self._model, step.network, step.batch_size, self._rows
+        modes, shares = self._modes_of(step)[self._gpu_at[rows]], self._known(step, batch_size, network.pixels)[1]
+        case, is_measured, number = case_of(network), _is_measured(step), len(rows)
+        # How far a recorded step moves others must not jump with their batch.
+        doubted_batch = batch_size if step.as_measured is None else max(batch_size, SMALL_BATCH)
+        shared_log_sd = combined_sd(
+            0.0 if is_measured else model.source_log_sd,
+            _FUSED_LOG_SD if case is Case.TRANSFORMER else 0.0,
+            _FROZEN_LOG_SD if step.frozen_backbone else 0.0,
+            _SMALL_IMAGES_LOG_SD if network.pixels < MIN_MEASURED_PIXELS else 0.0,
+        )
+        log_sds = np.array([model.log_sds[case_key(case, mode, doubted_batch)] for mode in Mode])[modes]
+        small_log_sd = _small_batch_log_sd(network, batch_size) if step.as_measured is None else 0.0
+        return Steps(
+            gpus=self._wanted_gpus,
+            generations=self._generations,
+            modes=modes,
+            # Larger images count as more of them.
+            batch_sizes=np.full(number, batch_size * (network.pixels / _USUAL_PIXELS) ** 2),
+            work_ms=parts.work_ms[rows],
+            launch_ms=parts.launch_ms[rows],
+            start_ms=parts.start_ms[rows],
+            network_log_sd=np.hypot(log_sds * np.sqrt(shares[self._gpu_at[rows]]), small_log_sd),
+            gpu_log_sd=self._gpu_log_sd[case is Case.TRANSFORMER],
+            launch_log_sd=self._log_sd if is_measured else np.hypot(self._log_sd, model.launch_log_sd),
+            shared_log_sd=np.full(number, shared_log_sd),
+            kernels_log_sd=np.zeros(number),
+            removed=np.zeros(number),
+        )
+
+
+class _WithoutUnits(NamedTuple):
+    """Of each machine: the note on a precision that its GPU has no units for, and what that adds to the uncertainty."""
+
+    notes: Sequence[Note | None]
+    log_sd: FloatArray
+
+
+class _Parts(NamedTuple):
+    """Milliseconds of a step's work, launches and start, (rows,)."""
+
+    work_ms: FloatArray
+    launch_ms: FloatArray
+    start_ms: FloatArray
+
+    @property
+    def latency_ms(self) -> FloatArray:
+        found: FloatArray = smooth_max(self.work_ms, self.launch_ms) + self.start_ms
+        return found
+
+    def scaled(self, factors: FloatArray) -> _Parts:
+        return _Parts(*(part * factors for part in self))
+
+
+def _measured_as(step: NetworkStep) -> str | None:
+    """The measured network that a step is of."""
+    return None if step.as_measured is False else measured_network(step.network)
+
+
+def _is_measured(step: NetworkStep) -> bool:
+    return _measured_as(step) is not None if step.as_measured is None else step.as_measured
 
 
 def _better(alike: tuple[Gpu, ...]) -> np.ndarray:
@@ -625,88 +817,6 @@ def _better_shipped(alike: tuple[Gpu, ...]) -> np.ndarray:
 
 
 _REGIME_NOTES = {regime: Note(Code.REGIME, text=words) for regime, words in _WORDS.items()}
-
-
-def _bounded(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost]) -> _OnGpus:
-    """The step on each target: on tensor cores FP32 is no faster than TF32, half precision no slower than either.
-
-    Nor is tuned code slower than channels-last.
-    """
-    found = _by_rates(model, step, targets)
-    if step.precision in (AS_PROFILED, TF32):
-        return found
-    latency_ms = found.steps.latency_ms
-    bounds_ms = _by_rates(model, replace(step, precision=TF32), targets).steps.latency_ms
-    bound = np.fmin if is_half(step.precision) else np.fmax
-    if step.training_code == TUNED:
-        other = _by_rates(model, replace(step, training_code=CHANNELS_LAST), targets)
-        bounds_ms = bound(bounds_ms, other.steps.latency_ms)
-    has_tensor = np.array([has_tensor_cores(gpu) for gpu, _ in targets])
-    bounded_ms = np.where(has_tensor, bound(latency_ms, bounds_ms), latency_ms)
-    return found._replace(steps=found.steps.scaled(bounded_ms / latency_ms))
-
-
-def _by_rates(model: RateModel, step: NetworkStep, targets: Sequence[GpuOnHost]) -> _OnGpus:
-    """The step on each target by its rates, corrected by what was measured of this network."""
-    network, batch_size = step.network, step.batch_size
-    measured = None if step.as_measured is False else measured_network(network)
-    is_measured = measured is not None if step.as_measured is None else step.as_measured
-    modes_of = {gpu: mode_of(gpu, runs_as(gpu, step.precision)[0], step.training_code) for gpu in dict(targets)}
-    modes = [modes_of[gpu] for gpu, _ in targets]
-    by_gpu = {one.gpu: name for name, one in model.instances.items()}
-    instances = [by_gpu.get(gpu.name, "") for gpu, _ in targets]
-    work_ms, launch_ms, start_ms = model.steps_ms(network, batch_size, targets, modes, instances, is_measured)
-    places = [name if name and measured else gpu.name for (gpu, _), name in zip(targets, instances, strict=True)]
-    known_as = measured or shared_name(step.name)
-    log_ratios, shares = model.known.corrections(known_as, places, modes, batch_size, network.pixels)
-    factors, trained = np.exp(log_ratios), _FROZEN_SHARE if step.frozen_backbone else 1.0
-    case = case_of(network)
-    hosts_log_sd = np.array([host.log_sd for _, host in targets])
-    # How far a recorded step moves others must not jump with their batch.
-    doubted_batch = batch_size if step.as_measured is None else max(batch_size, SMALL_BATCH)
-    shared_log_sd = combined_sd(
-        0.0 if is_measured else model.source_log_sd,
-        _FUSED_LOG_SD if case is Case.TRANSFORMER else 0.0,
-        _FROZEN_LOG_SD if step.frozen_backbone else 0.0,
-        _SMALL_IMAGES_LOG_SD if network.pixels < MIN_MEASURED_PIXELS else 0.0,
-    )
-    is_known = measured is not None or known_as in model.known.names
-    at_larger = Regime.LARGER_BATCH if batch_size > MAX_MEASURED_BATCH else Regime.INTERPOLATION
-    seen, unseen = at_larger if measured else Regime.UNSEEN_GPU, Regime.UNSEEN_GPU
-    if not is_known:
-        seen, unseen = Regime.UNSEEN_NETWORK, Regime.UNSEEN_BOTH
-    steps = Steps(
-        gpus=[gpu for gpu, _ in targets],
-        modes=np.array(modes, int),
-        # Larger images count as more of them.
-        batch_sizes=np.full(len(targets), batch_size * (network.pixels / _USUAL_PIXELS) ** 2),
-        work_ms=work_ms * factors * trained,
-        launch_ms=launch_ms * factors * trained,
-        start_ms=start_ms * factors,
-        network_log_sd=np.hypot(
-            np.array([model.log_sds[case_key(case, mode, doubted_batch)] for mode in modes]) * np.sqrt(shares),
-            _small_batch_log_sd(network, batch_size) if step.as_measured is None else 0.0,
-        ),
-        gpu_log_sd=np.array(
-            [
-                combined_sd(
-                    model.gpu_log_sd(gpu.name),
-                    _OTHER_GPU_LOG_SD if case is Case.TRANSFORMER and gpu.name not in model.transformer_gpus else 0.0,
-                )
-                for gpu, _ in targets
-            ]
-        ),
-        launch_log_sd=hosts_log_sd if is_measured else np.hypot(hosts_log_sd, model.launch_log_sd),
-        shared_log_sd=np.full(len(targets), shared_log_sd),
-        kernels_log_sd=np.zeros(len(targets)),
-        removed=np.zeros(len(targets)),
-    )
-    return _OnGpus(
-        steps=steps,
-        rows={target: row for row, target in enumerate(targets)},
-        has_cells=[bool(name) for name in instances],
-        regimes=[seen if name else unseen for name in instances],
-    )
 
 
 def _fits(models: Models, step: NetworkStep, memories_gib: Mapping[str, float]) -> dict[str, FitAnswer]:

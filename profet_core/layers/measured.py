@@ -9,14 +9,13 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
-from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
-from profet_core.latency import SMOOTH_MAX_POWER, FloatArray, combined_sd, smooth_max
+from profet_core.latency import SMOOTH_MAX_POWER, FloatArray, combined_sd, free_ms, smooth_max
 from profet_core.training.cost import Workload
 from profet_core.training.memory import MAX_BATCH
-from profet_profiles.units import MS_PER_S, typed_positive, typed_whole
+from profet_profiles.units import MS_PER_S, SMALLEST_NUMBER, typed_positive, typed_whole
 
 _NUMBER = r"(?P<{}>[\d.][\d.,]*(?:e[+-]?\d+)?)\s*"
 _TIME = r"(?P<{}>milliseconds?|msecs?|ms|[uµμ]s|seconds?|secs?|s|minutes?|mins?|m|hours?|h)"
@@ -208,8 +207,8 @@ SHARES = Shares()
 OF_PROGRAM = 2.0
 #: Error of a measured time; and the least that an answer scaled from it has.
 _TIME_LOG_SD, _LEAST_LOG_SD = 0.02, 0.03
-#: Steps to the mean, each a part of the way: a faster step may need less of both, work and launches.
-_ITERATIONS, _STEP, _CONVERGED = 60, 0.3, 1e-7
+#: Steps to the mean: a part of the way, half of it after one that went back, and a little more of it after others.
+_ITERATIONS, _BACK, _ON, _CONVERGED = 150, 0.5, 1.2, 1e-9
 
 
 class Steps(Struct, frozen=True):
@@ -217,14 +216,15 @@ class Steps(Struct, frozen=True):
 
     Attributes
     ----------
-    gpus, modes, batch_sizes : of each.
+    gpus, generations, modes, batch_sizes : of each: its GPU's name and compute capability, 0 if unknown, and so on.
     work_ms, launch_ms, start_ms : a step is the smooth maximum of its work and its launches, plus its start.
     network_log_sd, gpu_log_sd, launch_log_sd : uncertainty of the network on a GPU, of the GPU, and of launches.
     shared_log_sd, kernels_log_sd : of what all steps of the program share: of work, and of the number of kernels.
     removed : variance that measured steps remove.
     """
 
-    gpus: Sequence[Gpu]
+    gpus: np.ndarray
+    generations: FloatArray
     modes: FloatArray
     batch_sizes: FloatArray
     work_ms: FloatArray
@@ -268,31 +268,44 @@ class Steps(Struct, frozen=True):
 
     def take(self, rows: Sequence[int]) -> Self:
         """Some of the steps."""
-        arrays = {name: getattr(self, name)[rows] for name in self.__struct_fields__ if name != "gpus"}
-        return replace(self, gpus=[self.gpus[row] for row in rows], **arrays)
+        return type(self)(*(values[rows] for values in astuple(self)))
 
     def scaled(self, factors: FloatArray) -> Self:
         """All parts times a factor."""
         parts = {name: getattr(self, name) * factors for name in ("work_ms", "launch_ms", "start_ms")}
         return replace(self, **parts)
 
+    def moved(self, log_work: FloatArray, log_launch: FloatArray) -> Self:
+        """Work, and launches with the start, times a factor."""
+        work, host = np.exp(log_work), np.exp(log_launch)
+        return replace(
+            self, work_ms=self.work_ms * work, launch_ms=self.launch_ms * host, start_ms=self.start_ms * host
+        )
+
+    def at_launches_of(self, others: Sequence[Steps]) -> Self:
+        """The same latencies, with the launches and starts that other sizes of the steps have on average, if any."""
+        if not others:
+            return self
+        launch_ms = np.mean([one.launch_ms for one in others], axis=0)
+        start_ms = np.mean([one.start_ms for one in others], axis=0)
+        rest_ms = np.maximum(self.latency_ms - start_ms, SMALLEST_NUMBER)
+        return replace(
+            self,
+            work_ms=free_ms(rest_ms, launch_ms),
+            launch_ms=np.minimum(launch_ms, rest_ms),
+            start_ms=start_ms,
+        )
+
     @classmethod
     def joined(cls, some: Sequence[Steps]) -> Steps:
         """Steps after each other."""
-        names = [name for name in cls.__struct_fields__ if name != "gpus"]
-        arrays = {name: np.concatenate([getattr(one, name) for one in some]) for name in names}
-        return cls(gpus=[gpu for one in some for gpu in one.gpus], **arrays)
+        return cls(*map(np.concatenate, zip(*map(astuple, some), strict=True)))
 
 
 def _covariances(steps: Steps, given: Steps, shares: Shares) -> tuple[FloatArray, FloatArray]:
     """Of the logarithms of work, and of launches, (steps, given)."""
-
-    def same(one: Sequence[object], other: Sequence[object]) -> FloatArray:
-        return np.array([[float(a == b) for b in other] for a in one])
-
-    names = [gpu.name for gpu in steps.gpus], [gpu.name for gpu in given.gpus]
-    on_gpu = same(*names)
-    in_generation = same(*([gpu.compute_capability for gpu in some.gpus] for some in (steps, given)))
+    on_gpu = (steps.gpus[:, None] == given.gpus).astype(float)
+    in_generation = (steps.generations[:, None] == given.generations).astype(float)
     here = on_gpu * (steps.modes[:, None] == given.modes)
     apart = np.log(steps.batch_sizes[:, None] / given.batch_sizes) / math.log(4)
     alike = (shares.everywhere + shares.in_generation * in_generation) * np.exp(-shares.fade * np.abs(apart))
@@ -306,47 +319,71 @@ def _covariances(steps: Steps, given: Steps, shares: Shares) -> tuple[FloatArray
     return work, np.outer(steps.launch_log_sd, given.launch_log_sd) * on_gpu + kernels
 
 
-def conditional(
-    steps: Steps,
-    given: Steps,
-    given_ms: FloatArray,
-    given_log_sd: FloatArray | float = _TIME_LOG_SD,
-    shares: Shares = SHARES,
-) -> tuple[Steps, Steps]:
-    """The steps, and the given ones, by what was measured of the given ones: the mean of the model's own distribution.
+class Learned(Struct, frozen=True):
+    """What measured steps of a network say: the mean of the model's own distribution.
 
     A measured step that launches explain changes launches and the start, another one the work: what each takes of the
     step at the mean counts, so the mean is found in some iterations.
+
+    Attributes
+    ----------
+    given : the measured steps before, and `now` at the mean.
+    for_work, for_launch : what each of them says of work, and of launches; others' are linear in it.
+    inverse : of the covariance of their latencies.
     """
-    of_work, of_launch = _covariances(given, given, shares)
-    own = given.network_log_sd**2 * shares.own
-    # What each measured step says of work, and of launches; their effects on itself and the others are linear in it.
-    for_work, for_launch, now = np.zeros(len(given_ms)), np.zeros(len(given_ms)), given
-    for _ in range(_ITERATIONS):
-        by_launch = now.by_host
-        by_work = 1 - by_launch
-        error = (
-            np.log(given_ms / now.latency_ms) + by_work * (of_work @ for_work) + by_launch * (of_launch @ for_launch)
-        )
-        noise = np.diag(by_work**2 * own + given_log_sd**2)
-        inverse = np.linalg.inv(
-            np.outer(by_work, by_work) * of_work + np.outer(by_launch, by_launch) * of_launch + noise
-        )
-        weights = (inverse * error).sum(axis=1)
-        moves = _STEP * np.array([by_work * weights - for_work, by_launch * weights - for_launch])
-        for_work, for_launch = for_work + moves[0], for_launch + moves[1]
-        now = _moved(given, of_work @ for_work, of_launch @ for_launch)
-        if np.abs(moves).max() <= _CONVERGED * max(np.abs(for_work).max(), np.abs(for_launch).max()):
-            break
-    to_work, to_launch = _covariances(steps, given, shares)
-    found = _moved(steps, to_work @ for_work, to_launch @ for_launch)
-    launched = found.by_host[:, None]
-    cross = (1 - launched) * to_work * by_work + launched * to_launch * by_launch
-    return replace(found, removed=((cross @ inverse) * cross).sum(axis=1)), now
 
+    given: Steps
+    now: Steps
+    for_work: FloatArray
+    for_launch: FloatArray
+    inverse: FloatArray
+    shares: Shares
 
-def _moved(steps: Steps, log_work: FloatArray, log_launch: FloatArray) -> Steps:
-    work, host = np.exp(log_work), np.exp(log_launch)
-    return replace(
-        steps, work_ms=steps.work_ms * work, launch_ms=steps.launch_ms * host, start_ms=steps.start_ms * host
-    )
+    @classmethod
+    def of(
+        cls,
+        given: Steps,
+        given_ms: FloatArray,
+        given_log_sd: FloatArray | float = _TIME_LOG_SD,
+        shares: Shares = SHARES,
+    ) -> Learned:
+        """Learn from steps and their measured latencies."""
+        of_work, of_launch = _covariances(given, given, shares)
+        own = given.network_log_sd**2 * shares.own
+        for_work, for_launch = np.zeros((2, len(given_ms)))
+        part, before = 1.0, None
+        for _ in range(_ITERATIONS):
+            log_work, log_launch = of_work @ for_work, of_launch @ for_launch
+            now = given.moved(log_work, log_launch)
+            by_launch = now.by_host
+            by_work = 1 - by_launch
+            error = np.log(given_ms / now.latency_ms) + by_work * log_work + by_launch * log_launch
+            covariance = by_work[:, None] * of_work * by_work + by_launch[:, None] * of_launch * by_launch
+            covariance += np.diag(by_work**2 * own + given_log_sd**2)
+            weights = np.linalg.solve(covariance, error)
+            moves = np.concatenate([by_work * weights - for_work, by_launch * weights - for_launch])
+            if before is not None:
+                part = part * _BACK if moves @ before < 0 else min(part * _ON, 1.0)
+            before = moves
+            for_work, for_launch = np.stack([for_work, for_launch]) + part * moves.reshape(2, -1)
+            if part * np.abs(moves).max() <= _CONVERGED * max(np.abs(for_work).max(), np.abs(for_launch).max()):
+                break
+        return cls(given, now, for_work, for_launch, np.linalg.inv(covariance), shares)
+
+    def on(self, steps: Steps, at: Sequence[Steps] = ()) -> Steps:
+        """Steps of the network by what was learned.
+
+        Parameters
+        ----------
+        at : the same steps at the sizes of the measured ones, if other sizes are asked for. What was learned holds as
+            it does there, and launches are theirs: so no step gets faster as it grows.
+        """
+        to_work, to_launch = of_steps = _covariances(steps, self.given, self.shares)
+        others = [] if len(at) == 1 and at[0] is steps else at
+        there = [_covariances(one, self.given, self.shares) for one in others] or [of_steps]
+        log_work = sum(work @ self.for_work for work, _ in there) / len(there)
+        log_launch = sum(launch @ self.for_launch for _, launch in there) / len(there)
+        moved = steps.at_launches_of(others).moved(log_work, log_launch)
+        launched, by_launch = moved.by_host[:, None], self.now.by_host
+        cross = (1 - launched) * to_work * (1 - by_launch) + launched * to_launch * by_launch
+        return replace(moved, removed=((cross @ self.inverse) * cross).sum(axis=1))

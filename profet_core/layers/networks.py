@@ -8,7 +8,7 @@ import gzip
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 
 from msgspec import Struct
@@ -354,6 +354,7 @@ def native_pixels(name: str) -> int:
     return named_network(name).native_pixels
 
 
+@lru_cache(maxsize=2_000)
 def counts_of(name: str, pixels: int | None = None, classes: int | None = None) -> Counts:
     """What a named network takes for one image of `pixels` x `pixels`.
 

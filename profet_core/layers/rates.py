@@ -16,8 +16,9 @@ from types import MappingProxyType
 
 import numpy as np
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from profet_core.catalog.gpus import CHANNELS_LAST, FP32, TF32, TUNED, Gpu
+from profet_core.catalog.gpus import CHANNELS_LAST, FP32, TF32, TUNED, Gpu, load_gpus
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
 from profet_core.latency import FloatArray
 from profet_core.layers.network import Counts
@@ -159,6 +160,8 @@ _USUAL_BATCH = 64
 _MAX_MADE = 5_000
 #: Part of what small batches say of a GPU that holds at large ones.
 _MIN_EFFECT = 0.3
+#: Uncertainty of a GPU's speed of whose chip alone steps are known.
+_SIBLING_LOG_SD = 0.12
 _IS_ONCE = np.array([kind in (*ONCE, "kernels") for kind in KINDS])
 
 
@@ -454,7 +457,7 @@ def rate_model(content: JsonObject) -> RateModel:
     return RateModel(
         log_costs=np.stack([_kinds(row) for row in content["log_costs"].values()]),
         powers=(finite_number(content["powers"]["compute"]), finite_number(content["powers"]["bandwidth"])),
-        gpus=MappingProxyType({str(name): _effects(row) for name, row in content["gpus"].items()}),
+        gpus=_with_unlisted({str(name): _effects(row) for name, row in content["gpus"].items()}),
         generations=MappingProxyType(
             {row["compute_capability"]: _kinds(row["log_costs"]) for row in content["generations"]}
         ),
@@ -471,6 +474,17 @@ def rate_model(content: JsonObject) -> RateModel:
         fitted_on=MappingProxyType({str(name): str(value) for name, value in content["fitted_on"].items()}),
         checksum=str(content["checksum"]),
     )
+
+
+def _with_unlisted(effects: dict[str, GpuEffects]) -> Mapping[str, GpuEffects]:
+    """Effects with those of the catalog's GPUs that the fit didn't know: of the nearest card of their chip."""
+    gpus = load_gpus()
+    for gpu in [one for one in gpus.values() if one.name not in effects]:
+        sibling = gpus.on_chip(gpu, effects)
+        if sibling is not None:
+            known = effects[sibling.name]
+            effects[gpu.name] = replace(known, log_sd=max(known.log_sd, _SIBLING_LOG_SD), rows=0)
+    return MappingProxyType(effects)
 
 
 def _kinds(row: object) -> FloatArray:

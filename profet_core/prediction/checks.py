@@ -98,7 +98,7 @@ def steps_note(profile: Profile) -> list[Note]:
     if profile.steps_basis == "inferred":
         return [Note(Code.STEPS_INFERRED, steps=steps)]
     if profile.steps_basis == "assumed":
-        recipe = ", as PROFET's own recorder writes" if profile.steps == 2 else ""
+        recipe = ", as PROFET's recorder does" if profile.steps == 2 else ""
         return [Note(Code.STEPS_ASSUMED, steps=f"{steps}{recipe}")]
     return []
 

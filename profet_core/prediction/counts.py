@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -17,10 +18,11 @@ from profet_core.ensemble.members import ProfileBatch
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import Basis, FloatArray, Values, combined_sd, free_ms, log_sd_of, quantile
 from profet_core.prediction.checks import unattributed_log_sd
+from profet_core.prediction.growth import bridged, log_sizes
 from profet_core.prediction.members import Estimates, floored
 from profet_core.prediction.mixed_precision import speedup_note
 from profet_core.prediction.models import Models
-from profet_core.prediction.table import StepTable
+from profet_core.prediction.table import StepTable, StepTarget
 from profet_core.transfer.targets import Host
 from profet_profiles.record import Profile
 from profet_profiles.units import SMALLEST_NUMBER, format_ms
@@ -59,6 +61,10 @@ class TargetSteps(NamedTuple):
     log_sd: FloatArray
 
 
+#: Batch and pixel size -> steps on some targets.
+StepsAt = Callable[[int, int], TargetSteps]
+
+
 class CountedStep(Struct, frozen=True):
     """A profile's step by the counts of its network, as `network` is called.
 
@@ -66,13 +72,13 @@ class CountedStep(Struct, frozen=True):
     ----------
     latencies_ms : instance -> milliseconds in FP32.
     usual_ms : what a recorded step usually takes there.
-    on : steps on GPUs in hosts, by those recorded.
+    on : steps on GPUs in hosts at any size, by those recorded.
     """
 
     network: str
     latencies_ms: Mapping[str, float]
     usual_ms: Callable[[Recorded], float]
-    on: Callable[[Sequence[tuple[Gpu, Host]], Asked, Sequence[Recorded]], TargetSteps]
+    on: Callable[[Sequence[tuple[Gpu, Host]], Asked, Sequence[Recorded]], StepsAt]
 
 
 #: Models and a profile -> its step by counts; a note says why its network's name is not used; None: there is no name.
@@ -203,6 +209,17 @@ _LEFT = 0.7
 FIRST_TF32 = 8.0
 
 
+class _BothSteps(NamedTuple):
+    """Steps, and what they take in the default precision."""
+
+    steps: TargetSteps
+    usual_ms: FloatArray
+
+
+_BothStepsAt = Callable[[int, int], _BothSteps]
+_Made = tuple[tuple[StepTarget, ...], tuple[Recorded, ...]]
+
+
 class StepsByCounts(Struct, frozen=True):
     """What counts say of a recorded step on GPUs without models, in other precisions and at other sizes.
 
@@ -210,7 +227,7 @@ class StepsByCounts(Struct, frozen=True):
     ----------
     asked : the recorded step's sizes, in the precision and code of the answer.
     doubt : added to the uncertainty, for GPU time without an operation.
-    made : steps at other sizes, once needed.
+    made : what makes steps at any size, once needed.
     """
 
     models: Models
@@ -218,7 +235,7 @@ class StepsByCounts(Struct, frozen=True):
     recorded: Recorded
     asked: Asked
     doubt: float
-    made: dict[tuple[Asked, tuple[Recorded, ...]], FloatArray] = field(default_factory=dict)
+    made: dict[_Made, _BothStepsAt] = field(default_factory=dict)
 
     def _follows(self, table: StepTable) -> np.ndarray:
         """Rows whose steps in FP32 or TF32 the table says, (targets,).
@@ -226,32 +243,45 @@ class StepsByCounts(Struct, frozen=True):
         These are GPUs that were profiled, or whose steps or speed a user measured; of an unknown network also those of
         the profiled generations and earlier ones.
         """
-        here, is_named, rates = self.recorded.gpu.name, bool(self.counted.network), self.models.transfer.rates.gpus
-        profiled, recorded = self.models.transfer.profiled_gpus, self.recorded.asked.precision
-        in_half, from_here = recorded in HALF, here in profiled
+        here, is_named, transfer = self.recorded.gpu, bool(self.counted.network), self.models.transfer
+        recorded, from_here = self.recorded.asked.precision, here.name in transfer.profiled_gpus
+        # A profile in half precision says how long its own GPU's other steps take.
+        in_half = recorded in HALF
+        own = not in_half and _default(here, recorded) == _default(here, self.asked.precision)
         found = []
         for (gpu, _, _), basis in zip(table.targets, table.basis, strict=True):
-            own = gpu.name == here and not in_half and _default(gpu, recorded) == _default(gpu, self.asked.precision)
-            # A profile in half precision says how long its own GPU's other steps take.
-            known = gpu.name in profiled and (from_here or not is_named) and not (gpu.name == here and in_half)
-            old = not is_named and gpu.compute_capability is not None and gpu.compute_capability < FIRST_TF32
-            stated = gpu.name in rates and bool(rates[gpu.name].statement)
-            found.append(own or known or (old and gpu.name != here) or stated or basis is Basis.CALIBRATED)
+            if gpu.name == here.name:
+                follows = own or (gpu.name in transfer.profiled_gpus and not in_half)
+            else:
+                profiled = gpu.name in transfer.profiled_gpus and (from_here or not is_named)
+                follows = profiled or (not is_named and (gpu.compute_capability or FIRST_TF32) < FIRST_TF32)
+            rates = transfer.rates.gpus.get(gpu.name)
+            found.append(follows or basis is Basis.CALIBRATED or (rates is not None and bool(rates.statement)))
         return np.array(found)
 
     def _runs_in_half(self, table: StepTable) -> np.ndarray:
         return np.array([runs_as(target.gpu, self.asked.precision)[0] in HALF for target in table.targets])
 
-    def _on(self, table: StepTable, asked: Asked, recorded: Sequence[Recorded]) -> tuple[TargetSteps, FloatArray]:
-        """Steps, and those in the default precision: half precision is no slower than it, and FP32 no faster."""
-        targets = [(target.gpu, target.host) for target in table.targets]
-        there = self.counted.on(targets, asked, recorded)
-        if asked.precision in (AS_PROFILED, TF32):
-            return there, there.latency_ms
-        default = asked._replace(precision=AS_PROFILED, training_code=PLAIN)
-        usual_ms = self.counted.on(targets, default, recorded).latency_ms
-        bound = np.fmin if asked.precision in HALF else np.fmax
-        return there._replace(latency_ms=bound(there.latency_ms, usual_ms)), usual_ms
+    def _on(self, targets: tuple[StepTarget, ...], recorded: tuple[Recorded, ...]) -> _BothStepsAt:
+        """What makes steps at a size, no slower in half precision than in the default one, no faster in FP32."""
+        if (key := (targets, recorded)) in self.made:
+            return self.made[key]
+        places = [(target.gpu, target.host) for target in targets]
+        there = self.counted.on(places, self.asked, recorded)
+        default = self.asked._replace(precision=AS_PROFILED, training_code=PLAIN)
+        is_default = self.asked.precision in (AS_PROFILED, TF32)
+        usual = there if is_default else self.counted.on(places, default, recorded)
+        bound = np.fmin if self.asked.precision in HALF else np.fmax
+
+        @cache
+        def at_size(batch_size: int, pixels: int) -> _BothSteps:
+            steps = there(batch_size, pixels)
+            if is_default:
+                return _BothSteps(steps, steps.latency_ms)
+            usual_ms = usual(batch_size, pixels).latency_ms
+            return _BothSteps(steps._replace(latency_ms=bound(steps.latency_ms, usual_ms)), usual_ms)
+
+        return self.made.setdefault(key, at_size)
 
     def in_table(self, table: StepTable, base: StepTable, conversion_log_sd: float) -> StepTable:
         """The table of the recorded step.
@@ -261,7 +291,8 @@ class StepsByCounts(Struct, frozen=True):
         base : in FP32 or TF32, before the precision of the answer.
         conversion_log_sd : of the base, where the recorded step is in half precision.
         """
-        (there, usual_ms), follows = self._on(table, self.asked, [self.recorded]), self._follows(table)
+        there, usual_ms = self._on(table.targets, (self.recorded,))(self.asked.batch_size, self.asked.pixels)
+        follows = self._follows(table)
         half, rates = self._runs_in_half(table), self.models.transfer.rates
         gained = np.where(half, there.latency_ms / usual_ms, 1.0)
         latency_ms = np.where(follows, base.latency_ms * gained, there.latency_ms)
@@ -269,13 +300,14 @@ class StepsByCounts(Struct, frozen=True):
         of_gain = np.where(
             half, combined_sd(rates.within_log_sd, rates.tuned_log_sd * (self.asked.training_code != PLAIN)), 0.0
         )
-        notes, asked_half = [], self.asked.precision in HALF
-        for row, target in enumerate(table.targets):
-            note = runs_as(target.gpu, self.asked.precision)[1]
-            if note is not None and note.code is Code.NO_TENSOR_CORES:
-                of_gain[row] = rates.no_tensor_cores_log_sd
-            faster = speedup_note(target.gpu, self.asked.precision, -math.log(gained[row])) if asked_half else None
-            notes.append(table.notes[row] if faster is None else (faster, *table.notes[row]))
+        notes, asked = list(table.notes), self.asked.precision
+        if asked in HALF:
+            for row, target in enumerate(table.targets):
+                note = runs_as(target.gpu, asked)[1]
+                if note is not None and note.code is Code.NO_TENSOR_CORES:
+                    of_gain[row] = rates.no_tensor_cores_log_sd
+                if faster := speedup_note(target.gpu, asked, -math.log(gained[row])):
+                    notes[row] = faster, *notes[row]
         # Between two GPUs in half precision most of what a network gains cancels.
         cancels = half & (self.recorded.asked.precision in HALF)
         wider = np.where(cancels, _LEFT * conversion_log_sd, combined_sd(of_gain, conversion_log_sd))
@@ -307,15 +339,13 @@ class StepsByCounts(Struct, frozen=True):
         of_batch, of_pixels = (
             ours / theirs if theirs else 1.0 for ours, theirs in zip(some[0][0].asked[2:], stated_sizes[0], strict=True)
         )
-        recorded, first = tuple(one.recorded for one, _ in some), some[0][1]
+        first = some[0][1]
+        steps_at = self._on(first.targets, tuple(one.recorded for one, _ in some))
 
         def node(batch_size: int, pixels: int) -> FloatArray:
             """Logarithms of steps and of launches, and their uncertainty, (3, targets)."""
-            key = self.asked._replace(batch_size=batch_size, pixels=pixels), recorded
-            if key not in self.made:
-                there, _ = self._on(first, *key)
-                self.made[key] = np.array([np.log(there.latency_ms), np.log(there.launch_ms), there.log_sd])
-            return self.made[key]
+            there, _ = steps_at(batch_size, pixels)
+            return np.array([np.log(there.latency_ms), np.log(there.launch_ms), there.log_sd])
 
         def by_counts(given_batch_size: float, given_pixels: float) -> FloatArray:
             # A curve of a thousand sizes is made of a few.
@@ -327,43 +357,68 @@ class StepsByCounts(Struct, frozen=True):
             share = math.log(batch_size / below) / math.log(above / below)
             return (1 - share) * node(below, pixels) + share * node(above, pixels)
 
-        # By how much the tables differ from what counts say of them.
-        sizes = np.array(
-            [
-                (batch_size or one.asked.batch_size, pixels or one.asked.pixels)
-                for (one, _), (batch_size, pixels) in zip(some, stated_sizes, strict=True)
-            ]
-        )
-        factors = np.array(
-            [np.log(own.latency_ms) - by_counts(*size)[0] for (_, own), size in zip(some, sizes, strict=True)]
-        )
-        doubts = np.array([one.doubt for one, _ in some])
+        points = []
+        for (one, own), (batch_size, pixels) in zip(some, stated_sizes, strict=True):
+            size = batch_size or one.asked.batch_size, pixels or one.asked.pixels
+            at, counted_ms = log_sizes(size[0], size[1] ** 2), by_counts(*size)[0]
+            points.append(_Point(at, np.log(own.latency_ms), counted_ms, one.doubt))
         rows = np.flatnonzero(first.known & (self._runs_in_half(first) | ~self._follows(first)))
 
         def at_size(table: StepTable, batch_size: int, pixels: int) -> StepTable:
             try:
-                log_ms, log_launch_ms, log_sd = by_counts(batch_size, pixels)
+                log_counted_ms, log_launch_ms, log_sd = by_counts(batch_size, pixels)
             except InputError:
                 # It can't be built for such images.
                 return table
-            away = np.hypot(*np.log(sizes / [batch_size, pixels]).T)
-            shares = np.ones(1) if len(some) == 1 else away[::-1] / away.sum()
-            latency_ms, launch_ms = (np.exp(one + shares @ factors) for one in (log_ms, log_launch_ms))
-            for (_, own), size in zip(some, sizes, strict=True):
-                # A larger step takes no less, whatever rounding says.
-                if (size >= [batch_size, pixels]).all():
-                    latency_ms = np.fmin(latency_ms, own.latency_ms)
-                elif (size <= [batch_size, pixels]).all():
-                    latency_ms = np.fmax(latency_ms, own.latency_ms)
+            log_ms, doubt = _through(points, log_counted_ms, log_sizes(batch_size, pixels**2))
+            latency_ms, launch_ms = np.exp(log_ms), np.exp(log_launch_ms + log_ms - log_counted_ms)
             return table.with_rows(
                 rows.tolist(),
                 latency_ms=latency_ms[rows],
                 launch_ms=launch_ms[rows],
                 free_ms=free_ms(latency_ms, launch_ms)[rows],
-                log_sd=(log_sd + shares @ doubts)[rows],
+                log_sd=(log_sd + doubt)[rows],
             )
 
         return at_size
+
+
+class _Point(NamedTuple):
+    """A recorded step: logarithms of its sizes, (2, 1), of its latencies in the table and by counts, and its doubt."""
+
+    at: FloatArray
+    log_ms: FloatArray
+    log_counted_ms: FloatArray
+    doubt: float
+
+
+def _through(points: Sequence[_Point], log_counted_ms: FloatArray, at: FloatArray) -> tuple[FloatArray, float]:
+    """Logarithms of latencies, and their doubt, by counts at a size, through the recorded steps.
+
+    They never fall from a size to a larger one, as neither counts nor the recorded steps do.
+    """
+    small, large = sorted((points[0], points[-1]), key=lambda point: point.at.ravel().tolist())
+    of_small, of_large = (point.log_ms + log_counted_ms - point.log_counted_ms for point in (small, large))
+    away = [float(np.hypot(*(point.at - at).ravel())) for point in (small, large)]
+    if len(points) == 1 or (small.at == large.at).all():
+        log_ms, share = of_small, 0.0
+    else:
+        share = away[0] / sum(away)
+        if (small.at <= large.at).all():
+            below, above = of_small - small.log_ms, of_large - large.log_ms
+            between = np.divide(below, below - above, out=np.zeros_like(below), where=below - above > 0)
+            rise = (large.log_ms - small.log_ms) * np.clip(between, 0, 1)
+            log_ms = small.log_ms + rise + np.minimum(below, 0) + np.maximum(above, 0)
+        else:
+            log_ms = bridged(small.at, large.at, of_small[:, None], of_large[:, None], at)[:, 0]
+        log_ms = np.where(np.isnan(of_small), of_large, np.where(np.isnan(of_large), of_small, log_ms))
+    for point in points:
+        # A larger step takes no less, whatever rounding says.
+        if (point.at >= at).all():
+            log_ms = np.fmin(log_ms, point.log_ms)
+        elif (point.at <= at).all():
+            log_ms = np.fmax(log_ms, point.log_ms)
+    return log_ms, (1 - share) * small.doubt + share * large.doubt
 
 
 #: Batch sizes between which steps are interpolated.

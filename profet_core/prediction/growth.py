@@ -399,7 +399,14 @@ def _bridged(wide: KnownPoint, deep: KnownPoint, sizes: FloatArray) -> FloatArra
     """Combine steps where `deep` has the larger batch and `wide` the larger area; one axis connects their levels."""
     grown = _mean_growth(wide, deep, sizes)
     by_wide, by_deep = (point.log_ms[:, None] + grown - _mean_growth(wide, deep, point.at) for point in (wide, deep))
-    to_deep: FloatArray = np.clip((sizes[0] - wide.at[0]) / (deep.at[0] - wide.at[0]), 0, 1)
-    to_wide: FloatArray = np.clip((sizes[1] - deep.at[1]) / (wide.at[1] - deep.at[1]), 0, 1)
+    return bridged(wide.at, deep.at, by_wide, by_deep, sizes)
+
+
+def bridged(
+    wide_at: FloatArray, deep_at: FloatArray, by_wide: FloatArray, by_deep: FloatArray, sizes: FloatArray
+) -> FloatArray:
+    """Combine what two steps say of others, (instances, sizes): one has the larger area, the other the larger batch."""
+    to_deep: FloatArray = np.clip((sizes[0] - wide_at[0]) / (deep_at[0] - wide_at[0]), 0, 1)
+    to_wide: FloatArray = np.clip((sizes[1] - deep_at[1]) / (wide_at[1] - deep_at[1]), 0, 1)
     higher = by_deep - by_wide
     return np.where(higher >= 0, by_wide + higher * to_deep, by_deep - higher * to_wide)

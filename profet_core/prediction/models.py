@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from datetime import UTC, datetime
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
@@ -227,6 +227,15 @@ class Models:
         """Multi-GPU scaling model; None if absent."""
         return self._coefficients(SCALEOUT_NAME, load_scaleout)
 
+    @cached_property
+    def held_out_errors(self) -> tuple[float | None, float | None]:
+        """Mean error on networks unlike all others, percent: on profiled GPUs, and on others; None: no report."""
+        found: list[float | None] = [None, None]
+        for place, path in enumerate((UNSEEN_PROFILED, UNSEEN_BY_RATES)):
+            with suppress(OSError, ValueError, LookupError, StopIteration):
+                found[place] = report_figure(self.folder, *path)
+        return found[0], found[1]
+
     def _coefficients(self, name: str, load: Callable[[Path], Coefficients]) -> Coefficients | None:
         """Contents of a file beside the manifest: one that the manifest names must exist."""
         if name not in self.manifest.get("coefficients", ()) and not (self.folder / name).exists():
@@ -303,23 +312,20 @@ def load_models(folder: Path | str | None = None) -> Models:
 _FILES = (MANIFEST_NAME, CALIBRATED_NAME)
 
 
-#: Report and the row of it that has the error of published speeds of networks and sources that were held out.
-_ESTIMATE_REPORT, _UNSEEN_ROW = "estimate_validation.json", "families, as answered to users of another source"
+def report_figure(folder: Path, report: str, *path: str | tuple[str, Any]) -> float:
+    """A figure of a models folder's report, by the keys that lead to it; a pair chooses the row that has this value."""
+    found: Any = json.loads((folder / f"{report}.json").read_bytes())
+    for step in path:
+        found = found[step] if isinstance(step, str) else next(row for row in found if row[step[0]] == step[1])
+    return float(found)
 
 
-@cache
-def held_out_errors(folder: Path) -> tuple[float | None, float | None]:
-    """Mean error on held-out networks unlike all others, percent: on profiled GPUs, and on others; None: no report."""
-
-    def report(name: str) -> Any:
-        return json.loads((folder / name).read_bytes())
-
-    profiled = others = None
-    with suppress(OSError, KeyError):
-        profiled = report("validation.json")["default"]["without_twin"]["mape_with_latency"]
-    with suppress(OSError, KeyError, StopIteration):
-        others = next(row["mape"] for row in report(_ESTIMATE_REPORT)["judged"] if row["held_out"] == _UNSEEN_ROW)
-    return profiled, others
+#: Where reports have the error on networks unlike all others: on profiled GPUs, and by rates of work on any.
+UNSEEN_PROFILED = ("validation", "default", "without_twin", "mape_with_latency")
+UNSEEN_BY_RATES = (
+    *("estimate_validation", "judged", ("held_out", "families, as answered to users of another source")),
+    "mape",
+)
 
 
 class CustomModels(Struct, frozen=True):

@@ -304,7 +304,7 @@ def resized(models: Models, known: Sequence[Prediction], wanted: Sequence[tuple[
     at_size = None if by_counts is None else by_counts.sized(known)
     for place, size in enumerate(wanted):
         table, profiled = scaled.column(place), next((step for step in known if step.is_at(*size)), None)
-        if profiled is None and by_counts is not None and at_size is not None:
+        if by_counts is not None and at_size is not None and (profiled is None or len(known) > 1):
             table = at_size(table, size[0], size[1] or by_counts.asked.pixels)
         if profiled is not None:
             table = profiled.table if len(known) == 1 else table.merged(profiled.table, profiled.table.known)

@@ -252,13 +252,13 @@ class Layout(Struct, frozen=True):
 def in_order(latency_ms: FloatArray, no_slower: np.ndarray, fixed: np.ndarray) -> FloatArray:
     """Latencies in the order that the data sheets ask for; NaN where unknown.
 
-    no_slower : whether a row is no slower than another one, (rows, rows).
-    fixed : rows that stay as they are, (rows,).
+    no_slower : whether a row is no slower than another one, (..., rows, rows).
+    fixed : rows that stay as they are, (..., rows).
     """
-    at_most = np.where(no_slower & fixed[None], latency_ms[None], np.inf)
-    ordered_ms = np.where(fixed, latency_ms, np.fmin(latency_ms, np.nanmin(at_most, axis=1, initial=np.inf)))
-    at_least = np.where(no_slower, ordered_ms[:, None], -np.inf)
-    highest_ms = np.nanmax(at_least, axis=0, initial=-np.inf)
+    at_most = np.where(no_slower & fixed[..., None, :], latency_ms[..., None, :], np.inf)
+    ordered_ms = np.where(fixed, latency_ms, np.fmin(latency_ms, np.fmin.reduce(at_most, axis=-1, initial=np.inf)))
+    at_least = np.where(no_slower, ordered_ms[..., :, None], -np.inf)
+    highest_ms = np.fmax.reduce(at_least, axis=-2, initial=-np.inf)
     raised_ms: FloatArray = np.where(fixed, ordered_ms, np.fmax(ordered_ms, highest_ms))
     return raised_ms
 

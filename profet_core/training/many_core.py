@@ -16,8 +16,7 @@ from profet_core.errors import InputError
 from profet_core.training.cost import MAX_EPOCHS, MAX_IMAGES
 from profet_profiles.units import format_significant, whole_number
 
-# --- quoted from the paper: as recalled, for only its abstract was read; (a) gives the published predictions of it ----
-
+# Quoted from the paper as recalled, for only its abstract was read; (a) gives the published predictions of it.
 PROCESSOR, CORES, CLOCK_HZ = "Intel Xeon Phi 7120P", 61, 1.238e9
 #: Cycles of a counted operation, of this processor and its compiler; and per instruction with 1, 2, ... threads a core.
 OPERATION_FACTOR, CYCLES_PER_INSTRUCTION = 15.0, (1.0, 1.0, 1.5, 2.0)
@@ -26,10 +25,7 @@ MIN_THREADS, MAX_MEASURED_THREADS, MAX_THREADS = 1, 240, 3_840
 
 
 class ManyCoreNetwork(NamedTuple):
-    """What an image, and the start of a training, ask of one thread: operations for (a), seconds for (b).
-
-    `contention_s`: memory contention per image at each of `PUBLISHED_THREADS`, measured up to 240, extrapolated above.
-    """
+    """What an image, and the start of a training, ask of one thread; memory contention at `PUBLISHED_THREADS`."""
 
     name: str
     forward_flops: float
@@ -79,7 +75,7 @@ def manycore(network: ManyCoreNetwork, training: ManyCoreTraining, threads: Iter
     OperationFactor + MemoryContention(p) ep i/p;
     (b) T = T_prep + CPI [(T_f + T_b) i/p ep + T_f i/p ep + T_f it/p ep] + MemoryContention(p) ep i/p
     """
-    wanted = sorted({_whole("The number of threads", count, MIN_THREADS, MAX_THREADS) for count in threads})
+    wanted = sorted({_whole("threads", count, MIN_THREADS, MAX_THREADS) for count in threads})
     if not wanted:
         raise InputError("Give at least one number of threads, such as 1,60,240.")
     # One more, the first, for the speed-up.
@@ -102,9 +98,7 @@ def manycore(network: ManyCoreNetwork, training: ManyCoreTraining, threads: Iter
     return {name: values[1:] for name, values in columns.items()}
 
 
-# --- not from the paper -----------------------------------------------------------------------------------------------
-
-#: FLOPs of an image that somebody may mean.
+#: FLOPs of an image that somebody may mean. These and all below are not from the paper.
 MIN_FLOPS, MAX_FLOPS = 1e3, 1e16
 
 
@@ -117,8 +111,7 @@ def scaled_network(name: str, forward_flops: float) -> ManyCoreNetwork:
     """Return a network whose images take so many FLOPs forward; InputError: they are out of bounds.
 
     Between two published networks every parameter follows the power law through both. Beyond the smallest and the
-    largest all that an image takes grows with the FLOPs from the nearest one; what a training starts with stays. (The
-    published operations are not FLOPs: 0.24 to 0.36 a multiply-add forward, 9 to 13.7 times as many backward.)
+    largest all that an image takes grows with the FLOPs from the nearest one; what a training starts with stays.
     """
     if not MIN_FLOPS <= forward_flops <= MAX_FLOPS:
         raise InputError(f"The FLOPs per image must be from {MIN_FLOPS:g} to {MAX_FLOPS:g}, not {forward_flops:g}.")
@@ -138,33 +131,41 @@ def training_of(
     network: ManyCoreNetwork, images: int | None = None, test_images: int | None = None, epochs: int | None = None
 ) -> ManyCoreTraining:
     """Return what is given, else the published training (MNIST) of the nearest network; InputError: out of bounds."""
-    published = PUBLISHED_EPOCHS[nearest_published(network.forward_flops).name]
+    usual = 60_000, 10_000, PUBLISHED_EPOCHS[nearest_published(network.forward_flops).name]
+    bounds = ("images", 1, MAX_IMAGES), ("test images", 0, MAX_IMAGES), ("epochs", 1, MAX_EPOCHS)
+    given = zip((images, test_images, epochs), usual, bounds, strict=True)
     return ManyCoreTraining(
-        _whole("The number of images", 60_000 if images is None else images, 1, MAX_IMAGES),
-        _whole("The number of test images", 10_000 if test_images is None else test_images, 0, MAX_IMAGES),
-        _whole("The number of epochs", published if epochs is None else epochs, 1, MAX_EPOCHS),
+        *(_whole(what, default if value is None else value, low, high) for value, default, (what, low, high) in given)
     )
 
 
 def words_of(network: ManyCoreNetwork, training: ManyCoreTraining, threads: Iterable[int]) -> tuple[str, list[str]]:
-    """Return what is trained, on what; and what to keep in mind, one line each."""
-    flops, nearest, notes = network.forward_flops, nearest_published(network.forward_flops), []
-    images, tests, epochs = (f"{value:,}" for value in training)
-    asked = f"{network.name}: {format_significant(flops / 1e6)} million forward FLOPs per image; {images} images"
+    """Say what is trained on what; and what to keep in mind, one line each."""
+    flops, nearest, notes = network.forward_flops, nearest_published(network.forward_flops), list[str]()
+    times = format_significant(flops / nearest.forward_flops, 2)
     if not PUBLISHED["small"].forward_flops <= flops <= PUBLISHED["large"].forward_flops:
-        times = flops / nearest.forward_flops
-        apart = f"An image takes {f'{times:,.0f}' if times >= 10 else f'{times:.2g}'} times the FLOPs of the"
-        notes.append(
-            f"{apart} {nearest.name} network, the closest published one: its values were scaled in proportion."
-        )
+        notes.append(f"An image takes {times} times the FLOPs of the {nearest.name} network, from which it is scaled.")
     if max(threads) > MAX_MEASURED_THREADS:
-        above = f"Above {MAX_MEASURED_THREADS} threads, memory contention is extrapolated"
-        notes.append(f"{above} and the processor would need more cores.")
-    return f"{asked}, {tests} test images, {epochs} epochs on {PROCESSOR}, {CORES} cores", notes
+        notes.append(f"Above {MAX_MEASURED_THREADS} threads, contention is extrapolated and more cores are assumed.")
+    asked = f"{network.name}: {format_significant(flops / 1e6)} million forward FLOPs per image"
+    images, tests, epochs = training
+    return f"{asked}; {images:,} images, {tests:,} test images, {epochs:,} epochs on {PROCESSOR}, {CORES} cores", notes
+
+
+def rows_of(columns: Mapping[str, np.ndarray]) -> list[tuple[str, str, str, str, str]]:
+    """Return a row per number of threads as people read it: threads, and minutes and speed-up by each model."""
+    names = ("threads", "a_total_s", "a_speedup", "b_total_s", "b_speedup")
+    rows = zip(*(columns[name].tolist() for name in names), strict=True)
+    return [(f"{count:,}", _minutes(a_s), f"{a:.1f}", _minutes(b_s), f"{b:.1f}") for count, a_s, a, b_s, b in rows]
+
+
+def _minutes(seconds: float) -> str:
+    """As published: one decimal; more below a minute."""
+    return f"{seconds / 60:,.1f}" if seconds >= 60 else format_significant(seconds / 60, 2)
 
 
 def _whole(what: str, value: int, fewest: int, most: int) -> int:
     """Return `value`, a whole number within bounds; InputError: it isn't."""
-    if whole_number(what, value, at_least=fewest) > most:
-        raise InputError(f"{what} must be at most {most:,}, not {value:,}.")
+    if whole_number(f"The number of {what}", value, at_least=fewest) > most:
+        raise InputError(f"The number of {what} must be at most {most:,}, not {value:,}.")
     return value

@@ -417,13 +417,13 @@ class FitAnswer(Struct, frozen=True):
 
     @property
     def description(self) -> str:
-        """'fits; sure up to batch 512', '78% likely to fit; sure up to batch 109', "doesn't fit; largest batch 48"."""
-        largest, verdict, chance = self.largest_batch, str(self.verdict), self.probability
-        if self.verdict is Verdict.DOES_NOT_FIT:
-            return f"doesn't fit; largest batch {largest:,}" if largest else "doesn't fit in memory"
+        """Return 'fits (up to batch 512)' or 'may not fit in memory (78% likely to fit); batch 109 fits'."""
+        largest, chance = self.largest_batch, self.probability
         if self.verdict is Verdict.CANT_TELL:
-            verdict = "can't tell if it fits" if chance is None else f"{format_certainty(chance)} likely to fit"
-        return f"{verdict}; sure up to batch {largest:,}" if largest else verdict
+            likely = "" if chance is None else f" ({format_certainty(chance)} likely to fit)"
+            return f"may not fit in memory{likely}" + (f"; batch {largest:,} fits" if largest else "")
+        verdict = "fits" if self.verdict is Verdict.FITS else "doesn't fit" if largest else "doesn't fit in memory"
+        return f"{verdict} (up to batch {largest:,})" if largest else verdict
 
 
 def verdict_of(model: MemoryModel, chance: float) -> Verdict:

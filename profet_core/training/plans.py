@@ -437,7 +437,7 @@ class Plan(Struct, frozen=True):
     def fit_note(self) -> str:
         """Caveat about memory; empty if there is none."""
         fit = self.fit
-        return f"memory: {fit.description}" if fit is not None and fit.verdict is Verdict.CANT_TELL else ""
+        return fit.description if fit is not None and fit.verdict is Verdict.CANT_TELL else ""
 
     @property
     def fit_chance(self) -> float:

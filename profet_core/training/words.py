@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from profet_core.catalog.collection import is_guess
-from profet_core.catalog.instance import CUSTOM_HARDWARE, RETIRED, RETIRED_MARK, SPOT, gpu_words
+from profet_core.catalog.instance import RETIRED, RETIRED_MARK, SPOT, gpu_words
 from profet_core.training.advise import Advice, Dominated, Upgrade
 from profet_core.training.cost import MEASURED_EPOCH_FACTOR
 from profet_core.training.plans import Limits, Plan
@@ -40,31 +40,31 @@ _WORTH_A_TRY = 0.05
 
 
 def headline(found: Recommended) -> str:
-    """Return the answer as one line: 'Rent V100 at Verda ($0.138/h): 3 d 20 h, $12.76. Fastest: B200 at Verda, ...'."""
+    """Return the answer as one line: 'Cheapest: V100 at Verda, $12.76 in 3 d 20 h ($0.138/h). Fastest: B200 at ...'."""
     if found.none_meets:
         return closest_sentence(found)
     plan, fastest = found.answer, found.fastest.plan
-    verb = "Use" if plan.offer.market == CUSTOM_HARDWARE else "Rent"
-    rent = f"{verb} {plan.phrase} ({format_usd(plan.offer.usd_per_hour)}/h): {_totals(plan)}."
-    if plan.fit_chance < found.limits.certainty:
-        rent += f" It {_fit_words(plan)}."
+    answer = f"{_named(plan)} ({format_usd(plan.offer.usd_per_hour)}/h)"
+    doubt = f" It {_fit_words(plan)}." if plan.fit_chance < found.limits.certainty else ""
     if found.within is not None:
-        best = "fastest" if found.limits.deadline_h is None else "cheapest"
-        sure = "" if found.within.sure else "expected to be "
+        best = "Fastest" if found.limits.deadline_h is None else "Cheapest"
+        sure = "" if found.within.sure else " expected to be"
         chance = plan.within_limits
-        likely = "" if chance is None else f": {format_certainty(chance)} likely to meet them"
-        return f"{rent} It is the {best} {sure}within your limits{likely}."
+        likely = "" if chance is None else f"; {format_certainty(chance)} likely to meet them"
+        return f"{best}{sure} within your limits: {answer}{likely}.{doubt}"
     if len(found.choices) == 1:
-        return f"{rent} It is the only option{_other_options(found)}."
-    return f"{rent} It is also the fastest." if fastest == plan else f"{rent} Fastest: {_named(fastest)}."
+        return f"The only option{_other_options(found)}: {answer}.{doubt}"
+    if fastest == plan:
+        return f"Cheapest and fastest: {answer}.{doubt}"
+    return f"Cheapest: {answer}.{doubt} Fastest: {_named(fastest)}."
 
 
 def _other_options(found: Recommended) -> str:
-    """Why the other plans are none: ': the others are retired'."""
+    """Why the other plans are none: ' (the others are retired)'."""
     others = [plan for plan in found.plans if plan not in found.choices]
     retired = [plan for plan in others if not plan.is_rentable]
     reasons = [f"are {RETIRED}"] * bool(retired) + ["may not fit in memory"] * (len(retired) < len(others))
-    return f": the others {' or '.join(reasons)}" if others else ""
+    return f" (the others {' or '.join(reasons)})" if others else ""
 
 
 def closest_sentence(found: Recommended) -> str:
@@ -227,7 +227,7 @@ def comparison_sentences(found: Comparison) -> tuple[str, ...]:
     lines = [_speed_line(found), _cost_line(found)]
     if found.latency_ratio < 1 and a.total_usd > b.total_usd:
         lines.append(
-            f"It would have to be {format_significant(1 / found.break_even_ratio)} times as fast to be cheaper."
+            f"To be cheaper, it would have to be {format_significant(1 / found.break_even_ratio)} times as fast."
         )
     lines.append(
         f"Break-even price of {a.phrase}: {format_usd(found.break_even_usd_per_hour)}/h{prices}; "
@@ -303,12 +303,12 @@ def dominated_line(one: Dominated) -> str:
 
 
 def _totals(plan: Plan) -> str:
-    """'3 d 20 h, $12.76'."""
-    return f"{format_duration(plan.total_s)}, {format_usd(plan.total_usd)}"
+    """'$12.76 in 3 d 20 h'."""
+    return f"{format_usd(plan.total_usd)} in {format_duration(plan.total_s)}"
 
 
 def _named(plan: Plan) -> str:
-    """'B200 at Verda, 13.5 h, $65.77'."""
+    """'B200 at Verda, $65.77 in 13.5 h'."""
     return f"{plan.phrase}, {_totals(plan)}"
 
 

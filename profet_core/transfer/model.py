@@ -234,8 +234,10 @@ class TransferModel(Struct, frozen=True, dict=True):
 
     @cached_property
     def profiled_gpus(self) -> Mapping[str, str]:
-        """Full GPU name -> the instance that was profiled with it."""
-        return {row.gpu: name for name, row in self.step.instances.items()}
+        """Full GPU name -> the instance that was profiled with it, or with its twin."""
+        profiled = {row.gpu: name for name, row in self.step.instances.items()}
+        twins = {gpu.name: self.gpus.twin(gpu).name for gpu in self.gpus.values()}
+        return {**{name: profiled[twin] for name, twin in twins.items() if twin in profiled}, **profiled}
 
     def calibrated_gpu(self, gpu: Gpu, tf32: bool) -> CalibratedGpu | None:
         """Calibration of a GPU in this precision from measured steps."""
@@ -318,7 +320,7 @@ def transfer_model(content: JsonObject, gpus: Gpus) -> TransferModel:
     )
     if model.reference_gpu not in gpus:
         raise ValueError(f"no specs of {model.reference_gpu}")
-    return model
+    return replace(model, rates=model.rates.with_unlisted(gpus.shipped, gpus[model.reference_gpu]))
 
 
 def _instance_step(row: JsonObject) -> InstanceStep:

@@ -8,8 +8,9 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from profet_core.catalog.gpus import Gpu, supported_precisions
+from profet_core.catalog.gpus import Gpu, Gpus, supported_precisions
 from profet_core.files import JsonObject, finite_number
 
 #: Classes of GPU work whose rates differ in AMP; the first ones run on tensor cores.
@@ -229,6 +230,29 @@ class Rates(Struct, frozen=True):
         log_sd = math.hypot(self.from_specs.tf32_log_sd, self.within_log_sd) if log_tf32_peak(gpu) else 0.0
         return Factors(factors, log_sd)  # type: ignore[arg-type]
 
+    def with_unlisted(self, gpus: Gpus, reference: Gpu) -> Rates:
+        """Add the GPUs of the catalog that the fit didn't know."""
+        unlisted = {name: self._unlisted(gpu, gpus, reference) for name, gpu in gpus.items() if name not in self.gpus}
+        return replace(self, gpus=MappingProxyType({**self.gpus, **unlisted})) if unlisted else self
+
+    def _unlisted(self, gpu: Gpu, gpus: Gpus, reference: Gpu) -> GpuRates:
+        """Rates of the nearest card of its chip, moved as specs say, in the order of the known ones."""
+        if known := self.gpus.get(gpus.twin(gpu).name):
+            return known
+        rates = self.from_specs.rates(gpu, reference)
+        sibling = gpus.on_chip(gpu, self.gpus)
+        if sibling is not None:
+            known, by_specs = self.gpus[sibling.name], self.from_specs.rates(sibling, reference)
+            moved = {name: getattr(known, name) + getattr(rates, name) - getattr(by_specs, name) for name in _RATES}
+            sds = {name: math.hypot(getattr(known, name), self.from_specs.gpu_log_sd) for name in _LOG_SDS}
+            rates = replace(rates, **moved, **sds)
+        others = [(gpus[name], row) for name, row in self.gpus.items()]
+        for name in _ORDERED:
+            least = max((getattr(row, name) for one, row in others if no_less(gpu, one)), default=-math.inf)
+            most = min((getattr(row, name) for one, row in others if no_less(one, gpu)), default=math.inf)
+            rates = replace(rates, **{name: max(least, min(most, getattr(rates, name)))})
+        return rates
+
     def of_gpu(self, gpu: Gpu, reference: Gpu) -> GpuRates:
         """What is known best: a table, or its specs."""
         return self.gpus.get(gpu.name) or self.from_specs.rates(gpu, reference)
@@ -275,13 +299,6 @@ class Factors(Struct, frozen=True):
         return -math.log(min(joined, max(1.0, left)))
 
 
-def shares_there(shares: ByClass, compute: float, bandwidth: float) -> ByClass:
-    """Shares on a GPU, by its log rates, from those on the reference GPU."""
-    logs = (compute,) * ON_TENSOR_CORES + (bandwidth,) * (len(CLASSES) - ON_TENSOR_CORES)
-    work = [share * math.exp(-rate) for share, rate in zip(shares, logs, strict=True)]
-    return tuple(one / sum(work) for one in work)  # type: ignore[return-value]
-
-
 def rates_of(content: JsonObject) -> Rates:
     """Parse the rates of a file; raises `ValueError` or similar for invalid content."""
     specs = content["law"]
@@ -316,7 +333,8 @@ _SCALARS = (
     *("tuned_log_sd", "published_width", "specs_width", "within_log_sd"),
     *("no_tensor_cores_log_sd", "activation_share"),
 )
-_NUMBERS = (
-    *("compute", "fp32_compute", "bandwidth", "amp_compute", "amp_bandwidth"),
-    *("log_sd", "fp32_log_sd", "amp_log_sd", "tuned"),
-)
+#: What a GPU with no less of everything has no less of.
+_ORDERED = ("compute", "fp32_compute", "bandwidth")
+_RATES = (*_ORDERED, "amp_compute", "amp_bandwidth", "tuned")
+_LOG_SDS = ("log_sd", "fp32_log_sd", "amp_log_sd")
+_NUMBERS = (*_RATES, *_LOG_SDS)

@@ -68,12 +68,6 @@ class StepParts(Struct, frozen=True):
         total: FloatArray = self.kinds_ms.sum(axis=1)
         return total
 
-    @property
-    def compute_share(self) -> FloatArray:
-        """Share of convolutions and matrix products in GPU work, (profiles,): the part bound by peak arithmetic."""
-        compute: FloatArray = self.kinds_ms[:, : KINDS.index(PRODUCT) + 1].sum(axis=1)
-        return compute / np.maximum(self.busy_ms, 1e-9)
-
     def of(self, rows: np.ndarray) -> StepParts:
         """A subset of profiles."""
         return StepParts(*(values[rows] for values in astuple(self)))

@@ -202,8 +202,6 @@ _MAX_BATCH_RATIO = 2.3
 _ASSUMED_BATCH = 64
 #: On tensor cores a run that takes this many times as long in AMP has failed; so has a table's GPU whose median does.
 _FAILED_RUN, _FAILED_GPU = 2.0, 1.25
-#: Minimum number of networks for a table to show a GPU's kinds of work.
-MANY_NETWORKS = 6
 
 
 class Pairs(Struct, frozen=True):
@@ -220,12 +218,6 @@ class Pairs(Struct, frozen=True):
     plain: pd.DataFrame
     tf32: pd.DataFrame
     failed: int
-
-
-def has_pairs(folder: Path, measurements: Measurements) -> bool:
-    """Whether all tables are there, and profiles of the instance that shares are read from."""
-    files = (THROUGHPUT_FILE, POINTS_FILE, MORE_POINTS_FILE)
-    return SHARES_OF in measurements.instances and all((folder / name).is_file() for name in files)
 
 
 def load_pairs(folder: Path, shares: NetworkShares) -> Pairs:

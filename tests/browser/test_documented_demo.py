@@ -67,7 +67,7 @@ def test_a_file_dropped_on_the_charts_answers_from_its_name_until_the_visitor_ch
     expect(page.get_by_text("Batch 16 and 128 px are from the file's name.")).to_be_visible()
     settle(page)
     assert_no_red(page)
-    batch, pixels = (page.get_by_role("slider", name=name) for name in ("Batch size", "Image size (pixels)"))
+    batch, pixels = (page.get_by_role("slider", name=name) for name in ("Batch size", "Image size"))
     expect(batch).to_have_attribute("aria-valuetext", "16")
     expect(pixels).to_have_attribute("aria-valuetext", "128")
     page.get_by_role("button", name="Change", exact=True).click()

@@ -122,7 +122,7 @@ def test_nothing_jumps_and_the_axis_stays_while_a_slider_moves(page, app_url):
     open_page(page, f"{app_url}/?preset=original")
     before, axes, places = bars(page, "cost-bars"), *map(page.evaluate, (_AXES, _TOPS))
     profiled = page.evaluate(_PLACES, ".bar")
-    assert press(page, "Image size (pixels)", "PageDown", 1) < 224
+    assert press(page, "Image size", "PageDown", 1) < 224
     assert bars(page, "cost-bars") != before
     assert page.evaluate(_AXES) == axes and page.evaluate(_TOPS) == places
     marks = page.evaluate(_PLACES, ".usual")

@@ -35,7 +35,7 @@ def test_a_served_session_asks_no_outside_host(page, tmp_path, samples):
         page.get_by_role("radio", name="Upload").click()
         settle(page)
         give_file(page, sample.data, "mine.json")
-        expect(page.get_by_text("Shown: your upload mine.json")).to_be_visible()
+        expect(page.get_by_text("mine.json: PROFET JSON")).to_be_visible()
         for name in ("Sizes", "Compare", "Accuracy", "About", "Predict"):
             follow(page, name)
     assert asked.outside == set()

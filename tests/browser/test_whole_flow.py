@@ -161,7 +161,7 @@ def test_a_newcomer_uploads_the_original_demo_s_file_and_reads_the_command_line_
     page.get_by_role("spinbutton", name="Image size").fill("128")
     proceed(page)
     check(page, command(), 90)
-    batch, pixels = press(page, "Batch size", "ArrowRight", 4), press(page, "Image size (pixels)", "ArrowRight", 1)
+    batch, pixels = press(page, "Batch size", "ArrowRight", 4), press(page, "Image size", "ArrowRight", 1)
     assert (batch, pixels) == (68, 129)
     page.get_by_role("radio", name="Epoch").click()
     settle(page)
@@ -180,7 +180,7 @@ def check(page: Page, plans: dict[str, dict], epochs: int) -> None:
         format_usd(plan["total_usd"] * epochs / 90) for plan in ordered
     ]
     (anchor,) = [(name, text) for name, text in times if name.endswith("(anchor)")]
-    assert anchor[1] == "enter step time in 3 to see it"
+    assert anchor[1] == "Enter a step time (3) to see this GPU"
 
 
 def test_the_first_screen_has_bars_above_the_fold_and_few_words(browser, app_url):
@@ -222,7 +222,7 @@ def test_a_bad_upload_leaves_one_line_with_the_command_that_records_one_and_the_
     give_file(page, b'{"<b>bold</b>": 1}', "<img src=x>_*bad*.json")
     line = page.get_by_test_id("stAlert")
     expect(line).to_have_count(1)
-    expect(line).to_contain_text("_*bad*.json can't be used: No operation was found")
+    expect(line).to_contain_text("_*bad*.json can't be used. No operation was found")
     expect(line).to_contain_text("The sample is still shown.")
     expect(page.get_by_test_id("stSidebar").get_by_test_id("stAlert")).to_have_count(0)
     expect(page.get_by_test_id("stSidebar").get_by_text("profet-record train.py")).to_be_visible()

@@ -254,8 +254,8 @@ def compared(app: AppTest) -> dict[str, dict[str, str]]:
     (table,) = _result_tables(app)
     return {
         column["title"]: {row["key"]: row["cells"][place]["text"] for row in table["rows"]}
-        for place, column in enumerate(table["columns"])
-        if place > 1
+        for place, column in enumerate(table["columns"][:-1])
+        if place
     }
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+import json
 
-from pages.compare.profiles import Candidate, _cut, bars, compare, with_answers
+import pytest
+from plotly.graph_objects import Figure
+
+from pages.compare.profiles import PROFILE_COLORS, Candidate, _cut, compare, comparison_chart, with_answers
 from profet_core import predict, read_profile
 from profet_core.answers.predict import placements
 from profet_core.offers import cost_usd
@@ -26,13 +29,13 @@ from tests.pages.conftest import (
     lines,
     listing,
     look_at,
+    result_rows,
     rows,
     say_missing,
     type_in,
     upload,
 )
 from tests.pages.expected import FIRST
-from ui.curves import gpu_look
 from ui.resources import Held, load_resources
 
 VGG, LENET, ALEXNET = "vgg16-224px-b16-g3s", "lenet5-32px-b16-g3s", "alexnet-64px-b128-p2"
@@ -44,8 +47,8 @@ def predicted_ms(models, catalog, profile, anchor, latency_ms=None) -> dict[str,
 
 
 def assert_shows(row, expected, words=format_ms):
-    """Every cell is the value as read; an estimate from specs has a mark."""
-    shown = {name: text.removesuffix("*") for name, text in row.items() if text != "–"}
+    """Every cell is the value as read."""
+    shown = {name: text for name, text in row.items() if text != "–"}
     assert len(shown) > 15
     assert shown == {name: words(expected[name]) for name in shown}
 
@@ -81,11 +84,11 @@ def test_offers_and_prices_are_those_of_predict(open_app, models, catalog, sampl
     assert {label.partition("/")[0] for label in compared(app)[title(samples[FIRST])]} == {"gcp"}
     shown, steps = compared(app)[title(samples[FIRST])], open_app("compare", **{**query, "compare_by": "latency"})
     assert set(shown) == set(column(open_app(**query), "Cost")) - {"g4dn.xlarge"}
-    custom = "gcp/a2-highgpu-1g own price"
+    custom = "gcp/a2-highgpu-1g your price"
     assert column(steps, "$/h")[custom] == "$0.250"
     sample = samples[FIRST]
     step_ms = predicted_ms(models, catalog, sample.profile, sample.anchor, sample.latency_ms)["gcp/a2-highgpu-1g"]
-    assert shown[custom] == f"{format_usd(cost_usd(1000 * step_ms, 0.25))}*"
+    assert shown[custom] == f"{format_usd(cost_usd(1000 * step_ms, 0.25))}"
 
 
 def test_each_own_profile_with_its_own_anchor_and_latency_beside_a_sample(open_app, models, catalog, samples):
@@ -135,7 +138,7 @@ def assert_as_on_predict(app, name: str):
     cells = column(app, "Step")
     row = compared(go(app, "compare"))[name]
     both = {instance: cell for instance, cell in cells.items() if instance in row}
-    assert len(both) >= 9 and {instance: row[instance].removesuffix("*") for instance in both} == both
+    assert len(both) >= 9 and {instance: row[instance] for instance in both} == both
 
 
 def test_a_latency_typed_for_one_anchor_is_not_used_for_another(open_app, samples):
@@ -175,7 +178,7 @@ def test_removing_and_renaming_here(open_app, samples):
     assert not app.exception
 
 
-def test_the_chart_has_one_group_per_profile_and_the_predictions(catalog, samples):
+def test_the_chart_has_a_color_a_profile_and_a_group_an_instance(catalog, samples):
     sample = samples[VGG]
     names = ["<b>bold</b>", *(f"a very, very, very, very long name of a profile at batch {at}.json" for at in (16, 64))]
     held = [Held(name, sample.profile, name, "upload", sample.anchor, sample.latency_ms) for name in names]
@@ -186,16 +189,43 @@ def test_the_chart_has_one_group_per_profile_and_the_predictions(catalog, sample
         steps = one.prediction.predictions
         steps = steps.take([steps.numbers[name] for name in ORIGINAL], offers)
         plans.append(list(costed(Workload(1, 1), steps)))
-    shown = bars(found, plans, "latency")
-    heads, drawn = [bar for bar in shown if bar.value is None], [bar for bar in shown if bar.value is not None]
-    assert [shown.index(head) for head in heads] == [0, 5, 10] and "&lt;b>bold&lt;/b>" in heads[0].text
-    assert [bar.color for bar in drawn] == 3 * [gpu_look(offer.gpu).color for offer in offers]
-    assert [bar.value for bar in drawn] == 3 * [expected[offer.name] for offer in offers]
-    assert all(bar.low < bar.value < bar.high for bar in drawn if bar.low)
-    assert sum(bar.low is not None for bar in drawn) == 3 * 3
+    plans[1][0] = None
+    *bars, labels = Figure(comparison_chart(found, plans, "latency").to_dict()).data
+    assert [bar.marker.color for bar in bars] == list(PROFILE_COLORS[:3]) and bars[0].name.startswith("&lt;b>bold")
+    values = [expected[offer.name] for offer in offers]
+    assert [list(bar.x) for bar in bars] == [values, values[1:], values] and len(labels.text) == 11
+    assert [round(y) for y in bars[2].y] == [2, 6, 9, 13], "three bars and a gap an instance"
+    assert all(bar.error_x.array[-1] > 0 for bar in bars)
     costs = {one.instance: one.cost_per_1000_steps_usd for one in found[0].prediction.predictions}
-    drawn = [bar.value for bar in bars(found, plans, "cost") if bar.value is not None]
-    assert drawn == pytest.approx(3 * [costs[offer.name] for offer in offers])
+    (first, *_) = comparison_chart(found, plans, "cost").to_dict()["data"]
+    assert first["x"] == pytest.approx([costs[offer.name] for offer in offers])
+    (first, *_) = comparison_chart(found, plans, "images").to_dict()["data"]
+    assert first["x"] == pytest.approx([1000 / value for value in values])
+
+
+def test_networks_by_name_are_compared_in_one_order(open_app):
+    query = {"source": "name", "net": "resnet50", "compare_samples": ""}
+    app = open_app("compare", **query, compare_networks="ViT-B/16,resnet 50,no such net")
+    assert [*compared(app)] == ["resnet50", "vit_b_16"] and len(app.error) == 1 and not app.exception
+    assert app.query_params["compare_networks"] == "vit_b_16,resnet50,no such net"
+    steps = [[float(cell.split()[0]) for cell in row.values()] for row in compared(app).values()]
+    assert steps[0] == sorted(steps[0]) and all(vit > resnet for resnet, vit in zip(*steps, strict=True))
+    (head,) = [one for one in heads(app) if one["sorted"] == "ascending"]
+    assert head["title"] == "resnet50"
+    app.segmented_control(key="compare_by").set_value("images").run()
+    speeds = [float(cell.replace(",", "")) for cell in compared(app)["resnet50"].values()]
+    assert speeds == sorted(speeds, reverse=True)
+    names = json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["yaxis"]["ticktext"]
+    rows = [row["Instance"] for row in result_rows(app)]
+    assert names == [name for name in rows if name in names], "the chart has the table's order"
+    app.radio(key="inspected").set_value("network:vit_b_16").run().button(key="compare:use").click().run()
+    assert app.session_state["net"] == "vit_b_16" and app.session_state["source"] == "name"
+
+
+def heads(app) -> list[dict]:
+    """Heads of the comparison's table."""
+    (table,) = (json.loads(one.proto.json) for one in app.get("bidi_component") if one.proto.json)
+    return table["columns"]
 
 
 def test_a_latency_that_predict_was_told_to_trust_counts_here(open_app, samples):

@@ -90,7 +90,7 @@ def test_what_is_wrong_is_one_line_and_changes_nothing(open_app, edit, wrong, sa
 def test_a_custom_price_replaces_the_list_price_goes_into_the_link_and_can_be_taken_back(open_app, edit):
     app = price(open_app(preset="original"), edit, "p3.2xlarge", 1.5)
     assert app.query_params["price_p3.2xlarge"] == "1.5" and not app.error
-    assert column(app, "$/h")["p3.2xlarge own price"] == "$1.50"
+    assert column(app, "$/h")["p3.2xlarge your price"] == "$1.50"
     price(app, edit, "p3.2xlarge", 0)
     assert len(lines(app.error)) == 1 and app.session_state["price"] == {"p3.2xlarge": 1.5}
     price(app, edit, "g4dn.xlarge", 0.2)
@@ -200,6 +200,16 @@ def server_file(tmp_path, monkeypatch):
 
     yield serve
     st.cache_resource.clear()
+
+
+def test_a_link_names_the_fetched_price_list_and_another_server_says_that_it_has_another(open_app, server_file):
+    server_file("{path}", "g5.xlarge,,,,,1.11,us-east-1,linux,on-demand,,2026-08-18,gpuhunt aws 20260818-42")
+    app = open_app()
+    assert app.query_params["prices"] == "gpuhunt 20260818-42" and not app.info
+    assert not open_app(**dict(app.query_params)).info
+    server_file("", "")
+    other = open_app(**dict(app.query_params))
+    assert "gpuhunt 20260818" in other.info[0].value and "prices" not in other.query_params
 
 
 def listed(app) -> dict[str, str]:

@@ -157,7 +157,7 @@ def test_a_file_that_can_never_be_used_is_refused_before_anything_is_asked(open_
 def test_a_failed_upload_says_what_is_still_shown(open_app, first_view):
     app = give(open_app(source="upload", sample=T4), ("notes.txt", b"to do: train"))
     (line,) = lines(app.error)
-    assert line.startswith("notes.txt can't be used: ") and line.endswith("The sample is still shown.")
+    assert line.startswith("notes.txt can't be used. ") and line.endswith("The sample is still shown.")
     assert answer(app) == first_view()
 
 

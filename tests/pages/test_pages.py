@@ -15,9 +15,10 @@ from pages.predict.predict import TITLE
 from profet_core import predict, read_profile
 from profet_core.answers.context import load_served
 from profet_core.catalog.custom_gpus import custom_gpu_from
+from profet_core.catalog.instance import cloud_words
 from profet_profiles import VERSION
 from tests.made.custom_home import CELLS, FP32_GPU, GPU, INSTANCE, make_custom_home
-from tests.pages.conftest import PAGES, column, go, lines, link, open_section, result_rows, upload
+from tests.pages.conftest import PAGES, column, drawn_bars, go, lines, link, open_section, result_rows, rows, upload
 from ui import frame
 from ui.resources import load_resources
 from ui.session import Texts
@@ -30,7 +31,7 @@ def test_every_page_opens_by_its_link(open_app, page):
     titles = {
         "scaler": "Scaler prediction",
         "predict": TITLE,
-        "sizes": "Latency and cost by batch size and image size",
+        "sizes": "Latency and cost by size",
         "scale_out": "Training on 1 to 64 GPUs",
         "estimate": TITLE,
         "many_core": "Training time on many-core CPUs",
@@ -121,13 +122,36 @@ def test_the_card_is_drawn_with_its_tables_and_a_missing_one_is_one_line(open_ap
     app = open_app("accuracy")
     assert not app.error and not app.exception
     shown = "\n".join(element.value for element in app.markdown)
-    for line in re.findall(r"^(?:##+ .*|\|[^](]*\|)$", card, re.M):
+    for line in re.findall(r"^(?:###+ .*|\|[^](\n]*\|)$", card, re.M):
         assert line in shown
+    titles = re.findall(r"^## (.*)$", card, re.M)
+    assert [part.label for part in app.expander] == titles and not any(part.proto.expanded for part in app.expander)
+    opened = open_app("accuracy", part="Several GPUs").expander
+    assert [part.label for part in opened if part.proto.expanded] == ["Several GPUs"]
     assert "in this folder" not in shown and "Errors are" in shown
     assert not re.search(r"\]\((?!https?:)", shown), "a link that leads nowhere"
     serve_report("MODEL_CARD.md", None)
+    serve_report("validation.json", None)
     app = open_app("accuracy")
+    assert not any("charts" in json.loads(one.proto.json or "{}") for one in app.get("bidi_component"))
     assert len(app.info) == 1 and not app.error and not app.exception
+
+
+def test_accuracy_begins_with_what_to_expect(open_app, repository):
+    app = open_app("accuracy")
+    errors = [row["value"] for row in drawn_bars(app)["errors"]]
+    report = json.loads((repository / "models" / "validation.json").read_text())
+    expected = report["default"]["without_twin"]["mape_with_latency"]
+    assert errors == sorted(errors) and expected in errors and len(errors) == 6
+    assert f"**{expected:.0f}%** on the four profiled GPUs" in app.markdown[0].value
+
+
+def test_about_says_who_each_cloud_is_and_where_its_prices_are_from(open_app, catalog):
+    table = rows(open_section(open_app("about"), "prices"), 0)
+    assert {row["Cloud"] for row in table} == {cloud_words(offer.provider) for offer in catalog.all_offers}
+    assert all(row["Who"] and row["Site"].startswith("[") and row["Prices of"] and row["Source"] for row in table)
+    (verda,) = (row for row in table if row["Cloud"] == "Verda")
+    assert "DataCrunch" in verda["Who"] and "FIN" in verda["Regions"]
 
 
 NEWER = "This server has newer models or lists than it shows: restart it."

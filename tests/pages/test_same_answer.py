@@ -18,7 +18,7 @@ from profet_core.errors import Code
 from profet_core.prediction.models import load_samples
 from profet_core.training.advise import ORIGINAL
 from profet_profiles.profet_json import profile_to_link_text
-from profet_profiles.units import format_ms, format_usd, shared_time_unit
+from profet_profiles.units import format_ms, format_significant, format_usd, shared_time_unit, typed_positive
 from tests.core.layers.test_logs import DETECTRON
 from tests.pages.conftest import ALL_COLUMNS, clean, column, drawn_bars, lines, type_in
 
@@ -115,7 +115,7 @@ def test_the_scaler(open_app, samples, port, capsys, axis, ends, at, typed):
         )
     app = open_app("scaler", sample=LENET, **fields)
     shown = [field.value for field in app.number_input]
-    assert shown == [float(f"{ms:.6g}") for ms in (low, high)]
+    assert shown == [typed_positive(format_significant(ms)) for ms in (low, high)]
     ms = ("--min-ms", str(shown[0]), "--max-ms", str(shown[1]))
     arguments = ("scale", "--instance", "p2.xlarge", "--axis", axis, *ms, "--at", str(at), "--format", "json")
     capsys.readouterr()
@@ -230,7 +230,7 @@ def test_cards_bars_and_dialog_are_the_command_line_s(open_app, samples, capsys,
     assert f"- Price: {format_usd(v100['usd_per_hour'])}/h" in dialog
     assert f"- Step: {format_ms(v100['latency_ms'])}" in dialog
     if (fit := document["memory"].get("p3.2xlarge")) and fit["largest_batch"]:
-        assert f"sure up to batch {fit['largest_batch']:,}" in dialog
+        assert f"up to batch {fit['largest_batch']:,}" in dialog
     numbers = {(format_usd(plan["total_usd"]), unit.words(plan["total_s"])) for plan in plans.values()}
     found = [card for card in map(re.compile(r"\n(\$\S+)(?: :small.*?)? · (\S+ \w+)").search, texts) if card]
     assert found and {(card[1], card[2]) for card in found} <= numbers

@@ -16,7 +16,15 @@ from profet_core.training.cost import Workload
 from profet_core.training.scaling_model import Strategy
 from profet_core.training.several_gpus import GpuStep, scaled_step
 from profet_profiles.units import MS_PER_S, format_ms, format_significant, format_usd, shared_time_unit
-from tests.pages.conftest import ALL_COLUMNS, has_results, lines, result_rows
+from tests.pages.conftest import (
+    ALL_COLUMNS,
+    as_version_1,
+    has_results,
+    lines,
+    result_rows,
+    say_missing,
+    upload,
+)
 from ui.words import plain
 
 MODEL = load_models().scaleout
@@ -45,7 +53,7 @@ def by_instance(app) -> dict[str, dict[str, str]]:
 
 
 def figures(row) -> tuple[str, ...]:
-    return tuple(row[name] for name in ("Step", "Speed-up", "Epoch time", "Epoch cost"))
+    return tuple(row[name].removesuffix("×") for name in ("Step", "Speed-up", "Epoch time", "Epoch cost"))
 
 
 def drawn(app) -> dict[str, dict]:
@@ -59,9 +67,10 @@ def test_the_page_says_what_the_command_says(open_app, samples):
     stated = printed("scaleout", path, "--instance", "p4d.24xlarge", "--images", 50_000, "--market", "on-demand")
     app = open_page(open_app, out_shows="step", scale_out_open="p4d.24xlarge")
     assert not app.error and not app.exception
-    ring = drawn(app)["ring"]
-    assert ring["x"] == [row["gpus"] for row in stated["curve"]]
-    assert ring["y"] == [row["latency_ms"] for row in stated["curve"]]
+    ring = drawn(app)["Ring all-reduce"]
+    # Up to four machines.
+    curve = [row for row in stated["curve"] if row["gpus"] <= 32]
+    assert (ring["x"], ring["y"]) == ([row["gpus"] for row in curve], [row["latency_ms"] for row in curve])
     keys = {row["instance"]: row for row in stated["offers"]}
     shown = result_rows(app)
     unit = shared_time_unit(offer["epoch_s"] for offer in stated["offers"])
@@ -114,6 +123,19 @@ def test_a_step_typed_for_one_gpu_is_not_used_for_another(open_app):
     assert app.number_input(key="step_ms").value == 300
 
 
+def test_the_name_of_the_file_says_the_network(open_app, samples):
+    given = as_version_1(samples["vgg16-224px-b16-g3s"].profile.operations)
+    app = upload(open_app("scale_out"), ("vgg16_224ds_16bs.json", given))
+    assert has_results(app) and not app.error
+    assert app.selectbox(key="network").proto.placeholder == "vgg16, 138M parameters"
+    given = as_version_1(samples["alexnet-64px-b128-p2"].profile.operations)
+    app = upload(open_app("scale_out"), ("profile.json", given))
+    say_missing(app, batch_size=16, pixels=224)
+    assert not has_results(app) and not app.error and "number of parameters" in lines(app.info)[-1]
+    app.selectbox(key="network").set_value("vgg16").run()
+    assert has_results(app)
+
+
 def test_a_global_batch_is_shared(open_app, samples):
     stated = printed(
         "scaleout", samples[SAMPLE].path, "--global-batch", 256, "--total-gpus", 8, "--images", 50_000,
@@ -132,9 +154,11 @@ def test_the_curve_marks_where_cost_rises_faster_than_speed(open_app, samples):
     )  # fmt: skip
     app = open_page(open_app, **TYPED, out_shows="cost", scale_out_open="lambda/gpu_8x_v100_n")
     traces = drawn(app)
-    assert set(traces) == {"ring", "More GPUs than this cost more than they save"}
-    assert traces["ring"]["y"] == pytest.approx([row["epoch_usd"] for row in stated["curve"]])
-    assert traces["More GPUs than this cost more than they save"]["x"] == [stated["last_paying"]]
+    assert set(traces) == {"Ring all-reduce", "Beyond this, more GPUs cost more than they save"}
+    assert traces["Ring all-reduce"]["y"] == pytest.approx(
+        [row["epoch_usd"] for row in stated["curve"] if row["gpus"] <= 32]
+    )
+    assert traces["Beyond this, more GPUs cost more than they save"]["x"] == [stated["last_paying"]]
 
 
 def test_how_many_gpus_is_first_and_follows_deadline_and_network(open_app, samples):
@@ -188,8 +212,8 @@ def test_a_link_brings_the_same_view_back(open_app):
 
 def test_a_machine_that_a_step_does_not_fit_on_comes_last_and_only_among_all(open_app):
     big = {"batch": "256", "pixels": "256", "sample": "vgg16-224px-b16-g3s"}
-    fits = ["does not fit" in row["Code"] for row in result_rows(open_page(open_app, **big))]
+    fits = ["doesn't fit" in row["Code"] for row in result_rows(open_page(open_app, **big))]
     assert True in fits and False in fits and fits == sorted(fits)
     assert not [
-        row for row in result_rows(open_page(open_app, **{**big, "preset": "gpus"})) if "does not fit" in row["Code"]
+        row for row in result_rows(open_page(open_app, **{**big, "preset": "gpus"})) if "doesn't fit" in row["Code"]
     ]

@@ -10,9 +10,10 @@ from profet_core import ScaleContext, scale
 from profet_core.answers.advise import answer_advise
 from profet_core.answers.context import Context
 from profet_core.catalog import load_gpus
+from profet_core.latency import BasisWord
 from profet_core.questions import AdviseQuestion, ask
 from profet_core.training.advise import Preset, preset_rows
-from profet_profiles.units import format_ms, format_usd
+from profet_profiles.units import format_ms, format_significant, format_usd, typed_positive
 from tests.pages.conftest import (
     as_version_1,
     column,
@@ -27,6 +28,7 @@ from tests.pages.conftest import (
     type_in,
     upload,
 )
+from ui.charts import COLORS
 
 SAMPLE = "resnet50-128px-b64-g4dn"
 SIZE = {"batch": 64, "pixels": 128}
@@ -74,7 +76,7 @@ def test_the_table_has_the_rows_and_numbers_of_predict(open_app, advised, preset
     assert not app.error and not app.exception
     expected = advised(preset)
     assert column(app, "Step") == {label: format_ms(plan.latency_ms) for label, plan in expected.items()}
-    assert column(app, "Cost") == {label: format_usd(plan.total_usd) for label, plan in expected.items()}
+    assert column(app, "Training cost") == {label: format_usd(plan.total_usd) for label, plan in expected.items()}
 
 
 @pytest.mark.parametrize(("axis", "at"), [("batch", 112), ("batch", 256), ("pixels", 32)])
@@ -91,22 +93,34 @@ def test_the_slider_is_that_of_predict_and_moves_every_number(open_app, advised,
     assert f"at_{axis}" not in dict(app.query_params), "the profiled size"
 
 
-@pytest.mark.parametrize(("shows", "title"), [("latency", "Step"), ("cost", "Cost"), ("time", "Training time")])
+@pytest.mark.parametrize(
+    ("shows", "title"), [("latency", "Step"), ("cost", "Training cost"), ("time", "Training time")]
+)
 def test_the_curves_say_what_the_table_says(open_app, shows, title):
     app = open_sizes(open_app, shows=shows, preset="original", batch="100")
-    table = {row["Instance"]: row[title] for row in result_rows(app)}
+    table = {row["Instance"].partition(" · ")[0]: row[title] for row in result_rows(app)}
     drawn = curves(app)
     assert len(table) == 4 and set(drawn) == set(table)
     assert {name: at[100] for name, at in drawn.items()} == table
     assert len([trace for trace in traces(app) if trace.get("fill")]) == 4, "every curve has its band"
 
 
-@pytest.mark.parametrize("preset", ["original", "aws", "gpus"])
-@pytest.mark.parametrize("sample", [SAMPLE, "vgg16-224px-b16-g3s", "alexnet-64px-b128-p2"])
-def test_gpus_shown_at_first_have_a_color_each(open_app, preset, sample):
-    found = traces(open_sizes(open_app, preset=preset, sample=sample))
-    colors = {trace["name"]: trace["line"]["color"] for trace in found if trace.get("customdata")}
-    assert len(colors) >= 4 and len(set(colors.values())) == len(colors), colors
+@pytest.mark.parametrize("preset", ["original", "gpus"])
+def test_color_is_the_basis_gpus_are_named_at_the_ends_and_one_band_of_many_is_drawn(open_app, preset):
+    app = open_sizes(open_app, preset=preset)
+    spec = json.loads(app.get("plotly_chart")[0].proto.spec)
+    basis = {row["Instance"].partition(" · ")[0]: row["Basis"] for row in result_rows(app)}
+    colors = {
+        trace["name"].removesuffix(" (anchor)"): trace["line"]["color"] for trace in spec["data"] if "name" in trace
+    }
+    assert {basis[name]: color for name, color in colors.items()} == {
+        basis[name]: COLORS[BasisWord(basis[name])] for name in colors
+    }
+    notes = spec["layout"]["annotations"]
+    assert len(notes) == len(colors) and not spec["layout"]["showlegend"]
+    bands = [trace for trace in spec["data"] if trace.get("fill")]
+    assert len(bands) == (len(colors) if len(colors) <= 4 else 1)
+    assert sum(note["text"].startswith("<b>") for note in notes) == 1
 
 
 def test_the_slider_has_every_size_the_chart_the_chosen_scale_and_each_instance_its_largest_batch(open_app, advised):
@@ -147,7 +161,7 @@ def fields(app) -> tuple[float | None, float | None]:
 def predicted(core, sample, instance: str, **fields) -> float:
     """As the field shows it."""
     plans = {row.instance: row for row in core.advise(sample, **fields).rows}
-    return float(f"{plans[instance].latency_ms:.6g}")
+    return typed_positive(format_significant(plans[instance].latency_ms))
 
 
 @pytest.mark.parametrize(

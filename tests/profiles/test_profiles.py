@@ -120,9 +120,9 @@ def _gzip_bomb(size: int, start: bytes = b"", fill: bytes = b"\x00") -> bytes:
 
 HOSTILE = {
     # name: (bytes, what the message says)
-    "empty file": (b"", "empty: upload the profile"),
-    "white space": (b" \n\t\r\n", "empty: upload the profile"),
-    "byte-order mark alone": (b"\xef\xbb\xbf", "not a supported profile"),
+    "empty file": (b"", "empty. Upload the profile"),
+    "white space": (b" \n\t\r\n", "empty. Upload the profile"),
+    "byte-order mark alone": (b"\xef\xbb\xbf", "not a profile"),
     "gzip bomb, 100 MB of JSON": (_gzip_bomb(100 * 2**20, b'{"Device_A": 1', b" "), "more than 4 MB; a profile has a"),
     "truncated gzip": (gzip.compress(V1)[:-12], "truncated: compress or download it again"),
     "damaged gzip": (gzip.compress(V1)[:12] + b"\xff\xff\xff\xff" + gzip.compress(V1)[16:], "damaged: compress"),
@@ -130,7 +130,7 @@ HOSTILE = {
     "two gzip members": (gzip.compress(V1) + gzip.compress(V1), "more than one file: unpack it"),
     "zip of text": (_zip(b"hello"), "the archive holds no profile among its 1 files: upload an xplane.pb"),
     "empty zip": (b"PK\x05\x06" + bytes(18), "the archive holds no profile among its 0 files"),
-    "zip in gzip": (gzip.compress(_zip(V1)), "a nested archive, not a supported profile: unpack it"),
+    "zip in gzip": (gzip.compress(_zip(V1)), "a nested archive, not a profile: unpack it"),
     "NaN": (b'{"Device_Conv2D": NaN}', "holds NaN, which is not a time: remove that operation or correct it"),
     "Infinity": (b'{"Device_Conv2D": Infinity}', "holds Infinity, which is not a time"),
     "beyond eleven days": (v1(Host_IDLE=1.1e12), "'Host_IDLE' is too large"),
@@ -153,7 +153,7 @@ HOSTILE = {
     "lone surrogate in meta": (v2_with_meta({"gpu": "\ud83d"}), "half of a surrogate pair"),
     "no operation": (b'{"a": 1}', "No operation was found: names look like Device_Conv2D"),
     "less than half a picosecond": (b'{"Device_Conv2D": 5e-7}', "took 0 microseconds: profile a training step"),
-    "a number": (b"5", "not a supported profile: upload PROFET JSON"),
+    "a number": (b"5", "not a profile: upload PROFET JSON"),
     "list of a number": (b"[5]", "This JSON is not a profile: expected"),
     "operations that are a list": (b'{"operations": [1]}', '"operations" must be an object of microseconds'),
     "meta that is a list": (v2_with_meta([]), '"meta" must be an object such as'),
@@ -181,7 +181,7 @@ def test_a_hostile_file_is_refused_in_one_line_that_says_what_is_wrong(case):
 @pytest.mark.parametrize("name", ["a\nb.json", "\x1b[31mred\u2028", "x" * 500, "", "\ud800.json"])
 def test_the_files_name_can_not_break_the_line(name):
     # All formats are named, and one name of at most 60 characters.
-    assert "not a supported profile" in refusal(b"5", name)
+    assert "not a profile" in refusal(b"5", name)
 
 
 FULL = Profile(

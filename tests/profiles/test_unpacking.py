@@ -325,11 +325,11 @@ CASES = (
 def test_a_file_that_is_no_profile_is_named_and_what_to_upload_stated():
     for data, what, instead in CASES:
         message = refusal(data, "upload")
-        assert message.startswith(f"upload: this is {what}") and f", not a supported profile: {instead}" in message
+        assert message.startswith(f"upload: this is {what}") and f", not a profile: {instead}" in message
         assert message.endswith(".")
     assert "an NVIDIA Nsight report" in refusal(b"\x00\x01\x02\x03" * 50, "OLD.QDREP")
     assert other_file(bytes(range(128, 256)), "a.bin") is None
-    assert "this is not a supported profile: upload PROFET JSON" in refusal(bytes(range(128, 256)))
+    assert "this is not a profile: upload PROFET JSON" in refusal(bytes(range(128, 256)))
 
 
 RECOMMENDATION = b"type.googleapis.com/tensorflow.profiler.GenericRecommendation"

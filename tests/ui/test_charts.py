@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 
 import numpy as np
@@ -10,14 +11,15 @@ import pytest
 from msgspec.structs import replace
 from streamlit.testing.v1 import AppTest
 
+from pages.compare.profiles import PROFILE_COLORS
 from pages.predict.results import trade_off
-from profet_core.catalog import load_gpus
 from profet_core.latency import Basis, BasisWord
 from profet_core.training.plans import Period
 from profet_profiles.units import format_time
 from tests.made.step_times import OFFERS, ROWS, plans_of
-from ui.charts import COLORS, Bar, bar_chart
-from ui.curves import LATENCY, Curve, Shown, curves, gpu_look, size_axis, value_at
+from ui.bars import Bar, axis_end
+from ui.charts import COLORS
+from ui.curves import LATENCY, Curve, Look, Shown, curves, size_axis, value_at
 
 
 def checked(figure) -> go.Figure:
@@ -55,83 +57,42 @@ def lab(rgb: np.ndarray) -> np.ndarray:
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
-def test_no_two_gpus_on_offer_look_alike_and_forms_of_a_model_share_its_color(catalog):
-    rented = {load_gpus().find(offer.gpu, offer.gpu_memory_gib).name for offer in catalog.all_offers}
-    looks = {name: gpu_look(name) for name in rented}
-    assert len(set(looks.values())) == len(looks)
-    colors: dict[str, set[str]] = {}
-    for offer in catalog.all_offers:
-        colors.setdefault(offer.gpu_model, set()).add(gpu_look(offer.gpu).color)
-    assert {model for model, found in colors.items() if len(found) > 1} == set()
-
-
 @pytest.mark.parametrize("vision", VISION)
 def test_colors_are_told_apart_with_any_color_vision(vision):
-    colors = sorted({gpu_look(name).color for name in load_gpus()})
-    seen = {color: lab(np.array(VISION[vision]) @ linear(color)) for color in colors}
-    for one, other in combinations(colors, 2):
+    seen = {color: lab(np.array(VISION[vision]) @ linear(color)) for color in PROFILE_COLORS}
+    for one, other in combinations(PROFILE_COLORS, 2):
         assert np.linalg.norm(seen[one] - seen[other]) >= TOLD_APART, (one, other)
 
 
 @pytest.mark.parametrize("background", BACKGROUNDS)
 def test_colors_stand_out_from_the_background(background):
-    for name in load_gpus():
-        assert contrast(gpu_look(name).color, background) >= 3, name
+    for color in PROFILE_COLORS:
+        assert contrast(color, background) >= 3, color
 
 
-BARS = [
-    Bar(key="a", name="T4 (anchor)", color=COLORS[BasisWord.MEASURED], value=10.0, text="10 h"),
-    Bar(key="b", name="H100", color=COLORS[BasisWord.ESTIMATED], value=2.0, low=1.5, high=4.0, text="2.00 h"),
-    Bar(key="c", name="K80", text="doesn't fit; largest batch 48"),
-]
+@pytest.mark.parametrize("vision", VISION)
+def test_colors_of_a_basis_are_distinct_with_any_color_vision_and_from_the_background(vision):
+    seen = {color: lab(np.array(VISION[vision]) @ linear(color)) for color in COLORS.values()}
+    for one, other in combinations(seen, 2):
+        assert np.linalg.norm(seen[one] - seen[other]) >= 12, (one, other)
+    assert all(contrast(color, background) >= 3 for color in seen for background in BACKGROUNDS)
 
 
-def test_rows_keep_their_places_and_colors_and_limits_and_marks_are_drawn_where_they_are_in_sight():
-    figure = checked(bar_chart(BARS, "Time (h)", name="Time per instance"))
-    drawn, labels = figure.data
-    assert (list(drawn.y), list(drawn.customdata)) == ([0, 1], ["a", "b"])
-    assert list(drawn.marker.color) == [COLORS[BasisWord.MEASURED], COLORS[BasisWord.ESTIMATED]]
-    assert list(drawn.error_x.array) == ["none", 2.0] and list(drawn.error_x.arrayminus) == ["none", 0.5]
-    assert [text.strip() for text in labels.text] == ["10 h", "2.00 h", "doesn't fit; largest batch 48"]
-    assert list(labels.x) == [10.0, 4.0, 0.0], "behind bar and whisker"
-    assert list(figure.layout.yaxis.ticktext) == ["T4 (anchor)", "H100", "K80"]
-    assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1], "the first row is on top"
-    path = checked(bar_chart(BARS, "", name="", limit=5.0)).layout.shapes[0].path
-    assert path == "M5.0,-0.5L5.0,0.5", "through the first bar, not through the texts of the others"
-    assert not checked(bar_chart(BARS, "", name="", limit=50.0)).layout.shapes
-    assert checked(bar_chart([], "", name="")).layout.xaxis.range[1] > 0
-    bars = [replace(BARS[0], usual=7.0, usual_end=BARS[0].end, dimmed=True), *BARS[1:]]
-    drawn, marks, _ = checked(bar_chart(bars, "", name="")).data
-    assert (list(marks.x), list(marks.y), marks.marker.symbol) == ([7.0], [0], "line-ns")
-    assert list(drawn.marker.opacity) == [0.35, 1]
-
-
-def test_the_axis_stays_at_the_usual_values_and_the_part_of_a_bar_that_waits_or_may_not_fit_is_hatched():
+def test_the_axis_stays_at_the_usual_values():
     def end(longest: float) -> float:
-        usual = Bar(key="a", name="T4", value=70, low=50, high=100, text="")
-        bar = replace(usual, value=longest / 2, low=longest / 4, high=longest, usual=usual.value, usual_end=usual.end)
-        return checked(bar_chart([bar], "", name="")).layout.xaxis.range[1] / 1.2
+        return axis_end([Bar(text="", value=longest / 2, high=longest, usual=70, usual_end=100)])
 
     assert [end(longest) for longest in (13, 60, 105, 120, 170, 10)] == pytest.approx([100, 100, 100, 150, 225, 12.5])
-    bars = [
-        Bar(key="a", name="A", value=10, low=9, high=12, text="10", waiting=0.4),
-        Bar(key="b", name="B", value=5, text="5"),
-    ]
-    whole, hatched = (trace for trace in checked(bar_chart(bars, "", name="")).data if trace.type == "bar")
-    assert (whole.x, whole.marker.pattern.shape) == ((10, 5), None)
-    assert (hatched.base, hatched.x, hatched.y, hatched.marker.pattern.shape) == ((6,), (4,), (0,), ("/",))
-    assert (hatched.error_x.array, hatched.error_x.arrayminus) == ((2,), (1,)) and not whole.error_x.visible
-    doubtful = [bars[1], replace(bars[1], doubtful=True)]
-    (trace,) = (one for one in checked(bar_chart(doubtful, "", name="")).data if one.type == "bar")
-    assert trace.marker.pattern.shape == ("", "\\")
+    assert axis_end([Bar(text="", value=3.0), Bar(text="does not fit")]) == 3.0 and axis_end([]) > 0
 
 
 def test_the_legend_names_what_is_there():
     def page() -> None:
-        from tests.ui.test_charts import BARS, COLORS
-        from ui.charts import show_legend
+        from profet_core.latency import BasisWord
+        from ui.charts import COLORS, show_legend
 
-        show_legend(BARS, {color: basis for basis, color in COLORS.items()}, "90% interval")
+        shown = {COLORS[BasisWord.MEASURED], COLORS[BasisWord.ESTIMATED]}
+        show_legend(shown, {color: basis for basis, color in COLORS.items()}, "90% interval")
 
     (words,) = (text.value for text in AppTest.from_function(page).run().markdown)
     assert BasisWord.MEASURED in words and BasisWord.ESTIMATED in words and "90%" in words
@@ -145,7 +106,7 @@ TIME = Shown("Training time", format_time, in_time=True)
 
 def curve(gpu: str = "L4", factor: float = 1.0, **others: object) -> Curve:
     values = [factor * size for size in SIZES]
-    return Curve(**({"label": gpu, "look": gpu_look(gpu), "sizes": SIZES, "values": values} | others))
+    return Curve(**({"label": gpu, "look": Look("#0f8fd1"), "sizes": SIZES, "values": values} | others))
 
 
 def lines(figure) -> list:
@@ -158,7 +119,6 @@ def test_what_does_not_fit_is_pale_and_dotted_from_the_largest_that_does():
     assert (list(inside.x), list(inside.y)) == ([16, 64, 128], pytest.approx([16, 64, 128]))
     assert (list(outside.x), outside.line.dash) == ([128, 256], "dot") and outside.opacity < 1
     assert "may not fit" in outside.customdata[-1] and "may not fit" not in inside.customdata[-1]
-    assert [trace.name for trace in figure.data if "may not fit" in str(trace.name)], "the legend says so too"
     (mark,) = [trace for trace in figure.data if "largest that fits" in str(trace.text)]
     assert (list(mark.x), list(mark.y)) == ([128], pytest.approx([128]))
 
@@ -177,12 +137,22 @@ def test_a_curve_has_a_band_is_straight_in_the_logarithms_and_may_have_a_linear_
     figure = checked(curves([curve(ends=ends, chosen=True)], LATENCY, BATCH))
     (band,) = [trace for trace in figure.data if trace.fill]
     assert list(band.x) == [16, 64, 256, 256, 64, 16] and list(band.y) == [8, 32, 128, 2048, 512, 128]
-    row = Curve(label="L4", look=gpu_look("L4"), sizes=(16, 64), values=(1, 4))
+    row = Curve(label="L4", look=Look("#0f8fd1"), sizes=(16, 64), values=(1, 4))
     assert [value_at(row, size) for size in (16, 32, 64)] == pytest.approx([1, 2, 4])
     figure = checked(curves([curve()], TIME, size_axis("pixels", SIZES, log=False), log=False, at=64))
     assert (figure.layout.xaxis.type, figure.layout.yaxis.type) == ("linear", "linear")
     assert figure.layout.yaxis.rangemode == "tozero" and figure.layout.yaxis.title.text == "Training time (s)"
-    assert figure.layout.shapes[0].x0 == 64 and figure.layout.xaxis.title.text == "Image size (pixels)"
+    assert figure.layout.shapes[0].x0 == 64 and figure.layout.xaxis.title.text == "Image size (px)"
+
+
+def test_names_stand_at_the_ends_of_their_lines_and_of_equal_lines_below_each_other():
+    rows = [curve("A"), curve("B"), curve("<b>C</b>", factor=4.0, chosen=True)]
+    figure = checked(curves(rows, LATENCY, BATCH, labeled=True))
+    notes = {note.text: note for note in figure.layout.annotations}
+    assert [*notes] == ["<b>&lt;b>C&lt;/b></b>", "A", "B"] and notes["A"].y == notes["B"].y == math.log10(256)
+    assert notes["B"].ay - notes["A"].ay == 15 and not figure.layout.showlegend
+    low, high = figure.layout.yaxis.range
+    assert low < math.log10(16) and high > math.log10(1_024)
 
 
 #: By name: 2 h for $1, 1 h for $1.50, 0.5 h for $2.40, 1.5 h for $3.

@@ -26,7 +26,6 @@ from ui.columns import (
     size_columns,
     step_columns,
 )
-from ui.curves import gpu_look
 from ui.tables import Column, TableCell, as_csv, as_json, chosen_columns, exported_rows, row_order
 
 NAMES, TIMES = ["b", "C", "none", "a", "nan"], [100.0, 20.0, None, 3.0, math.nan]
@@ -104,15 +103,15 @@ def columns() -> tuple[Column, ...]:
 def test_a_row_as_it_is_read(columns):
     first, second = zip(*(column.drawn() for column in columns), strict=True)
     assert list(first) == [
-        TableCell("T4 · AWS", beneath="slow", color=gpu_look("Tesla T4").color),
+        TableCell("T4 · AWS", beneath="slow"),
         TableCell("200 ms"),
         TableCell("184–217 ms"),
         TableCell("$1.00"),
-        TableCell("fits, ≤ 512"),
+        TableCell("Fits (up to batch 512)"),
         TableCell("Predicted", mark="●●●"),
     ]
-    assert second[0].beneath.endswith(", does not fit")
-    assert [cell.text for cell in second[2:]] == ["–", "$2.40", "does not fit", "Predicted"]
+    assert second[0].beneath.endswith(", doesn't fit")
+    assert [cell.text for cell in second[2:]] == ["–", "$2.40", "Doesn't fit", "Predicted"]
     assert format_ms_range(190.2, 205.4) == "190–205 ms"
 
 

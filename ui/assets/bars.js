@@ -128,10 +128,10 @@ function draw(box, data, isAll, ask) {
     if (chart.limit === null || chart.limit > ends[place]) return;
     const x = starts[place] + chart.limit * scales[place];
     svg.append(shape("line", {
-      x1: x, x2: x, y1: head - 4, y2: bottom, stroke: chart.limitColor, "stroke-width": 1.5, "stroke-dasharray": "5 4",
+      x1: x, x2: x, y1: head - 4, y2: bottom, stroke: chart.color, "stroke-width": 1.5, "stroke-dasharray": "5 4",
       "pointer-events": "none", class: "limit",
     }));
-    svg.append(textAt(x, head - 6, chart.limitName, { "font-size": 11, "text-anchor": "middle" }));
+    svg.append(textAt(x, head - 6, chart.limit_name, { "font-size": 11, "text-anchor": "middle" }));
   });
   const tip = box.querySelector(".tip");
   rows.forEach((row, number) => {

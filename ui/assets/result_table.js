@@ -28,12 +28,6 @@ function headOf(column, ask) {
 
 function contentOf(cell) {
   const content = document.createDocumentFragment();
-  if (cell.color) {
-    const swatch = made("span", "", "swatch");
-    swatch.style.backgroundColor = cell.color;
-    swatch.setAttribute("aria-hidden", "true");
-    content.append(swatch);
-  }
   if (cell.mark) {
     const mark = made("span", cell.mark, "mark");
     mark.setAttribute("aria-hidden", "true");

@@ -146,10 +146,10 @@ def test_a_gpu_that_no_offer_has_gets_the_same_answer_everywhere(run, document, 
     sample = samples["resnet50-128px-b64-g4dn"]
     asked = (sample.path, "--anchor", sample.anchor)
     line = (
-        "No offer of the catalog has AMD Instinct MI300X: add one with `profet instances add`, or choose another GPU."
+        "No offer of the catalog has AMD Instinct MI325X: add one with `profet instances add`, or choose another GPU."
     )
-    for name in ("MI300X", "AMD Instinct MI300X"):
-        assert [row["gpu"] for row in document("predict", *asked, "--targets", name)["gpus"]] == ["AMD Instinct MI300X"]
+    for name in ("MI325X", "AMD Instinct MI325X"):
+        assert [row["gpu"] for row in document("predict", *asked, "--targets", name)["gpus"]] == ["AMD Instinct MI325X"]
         assert refused("predict", *asked, "--gpu", name) == line
         assert refused("advise", *asked, "--images", 1000, "--gpu", name) == line
         assert refused("estimate", "resnet50", "--batch", 8, "--gpu", name) == line
@@ -158,4 +158,4 @@ def test_a_gpu_that_no_offer_has_gets_the_same_answer_everywhere(run, document, 
         assert str(caught.value) == line
     _, out, _ = run("gpus", "known")
     rows = {row[0]: row for row in (re.split(" {2,}", text) for text in out.splitlines())}
-    assert rows["GPU"][2] == "offers" and rows["AMD Instinct MI300X"][2] == "0" and int(rows["Tesla T4"][2]) > 3
+    assert rows["GPU"][2] == "offers" and rows["AMD Instinct MI325X"][2] == "0" and int(rows["Tesla T4"][2]) > 3

@@ -57,7 +57,7 @@ def test_a_measured_step_is_kept_and_scales_every_other_gpu_and_size(context):
         one, other = (steps(answer_advise(context, replace(asked, **size))) for asked in (MEASURED, QUESTION))
         ratios.append(one["g4dn.xlarge"] / other["g4dn.xlarge"])
     ratio = 500.0 / steps(alone)["g4dn.xlarge"]
-    assert ratio > 1.05 and all(1.0 < each < ratio for each in ratios) and ratios[0] > ratios[1]
+    assert ratio > 1.05 and all(1.0 < each < 1.02 * ratio for each in ratios) and ratios[0] > ratios[1]
     # A second GPU is kept too.
     both = replace(MEASURED, measured={"p3.2xlarge": 170.0})
     assert steps(answer_advise(context, both))["p3.2xlarge"] == 170.0

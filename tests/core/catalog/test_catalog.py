@@ -51,7 +51,7 @@ def test_the_model_inside_a_gpus_name():
 def test_a_custom_price_is_marked_as_such_and_the_rest_stays(catalog):
     own = catalog.with_prices({"g3s.xlarge": 0.4})
     entry = own["g3s.xlarge"]
-    assert (entry.usd_per_hour, entry.market, entry.as_of, entry.source) == (0.4, "own price", "", "given by the user")
+    assert (entry.usd_per_hour, entry.market, entry.as_of, entry.source) == (0.4, "your price", "", "given by the user")
     assert (entry.gpu, entry.status) == ("Tesla M60", "retired")
     assert own["p2.xlarge"] == catalog["p2.xlarge"] and list(own) == list(catalog)
     assert catalog["g3s.xlarge"].usd_per_hour == 0.75
@@ -178,4 +178,4 @@ def test_the_usual_price_is_on_demand_at_home_and_a_custom_one_replaces_it_alone
     with pytest.raises(InputError, match="Unknown instance"):
         mine.offers("p9")
     mine = load_catalog(written(tmp_path, HEADER, SPOT, USUAL)).with_prices({"my.box": 0.3})
-    assert [(o.usd_per_hour, o.market) for o in mine.offers("my.box")] == [(0.3, "own price"), (0.2, "spot")]
+    assert [(o.usd_per_hour, o.market) for o in mine.offers("my.box")] == [(0.3, "your price"), (0.2, "spot")]

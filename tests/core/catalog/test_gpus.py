@@ -115,7 +115,7 @@ def test_a_name_finds_its_gpu(gpus, name, memory_gib, found):
     [
         ("A100", None, "A100-SXM4-40GB, A100-SXM4-80GB"),
         ("A100", 640, "40 or 80 GiB, not 640"),
-        ("L40X", None, "L40S"),
+        ("L40X", None, "L40"),
         ("Voodoo", None, "'Voodoo'"),
     ],
 )

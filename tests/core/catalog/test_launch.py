@@ -25,6 +25,7 @@ def launch(name: str, market: str = "", command: str = ""):
         ("verda/1B200.30V", "on-demand", "infra: verda/FIN-03\n  accelerators: B200:1\nrun: |\n"),
         ("runpod/1x-A100-80GB-SXM", "", "infra: runpod\n  accelerators: A100-80GB-SXM:1\n"),
         ("vast/1x-RTX_4090", "", "infra: vast\n  accelerators: RTX4090:1\n"),
+        ("seeweb/ECS1GPU11", "", "infra: seeweb\n  accelerators: A30:1\n"),
         ("lambda/gpu_1x_a6000", "", "infra: lambda/us-east-1\n  accelerators: A6000:1\n"),
         (
             *("crusoe/A100-80GB", ""),
@@ -45,6 +46,7 @@ def test_a_skypilot_task_names_the_machine(name, market, task):
         ("verda/1RTX6000ADA.10V", "RTX6000Ada:1", "verda"),
         ("g7e.12xlarge", "RTXPRO6000:2", "aws"),
         ("oci/VM.GPU3.1", "V100:16GB:1", "oci"),
+        ("digitalocean/gpu-mi300x8-1536gb", "MI300X:8", "digitalocean"),
     ],
 )
 def test_a_dstack_task_names_the_gpu_and_the_backend(name, gpu, backend):
@@ -56,6 +58,9 @@ def test_what_is_known_is_said_and_no_more():
     found = launch("verda/1B200.30V", "on-demand")
     assert found.availability == "on-demand in FIN-03, listed in Jan 2026; whether one is free, Verda knows"
     assert "CUDA 12.8" in found.checklist and "quota" in found.checklist
+    crusoe = launch("crusoe/MI300X-192GBx8")
+    assert crusoe.availability.startswith("on-demand, region not listed") and "ROCm" in crusoe.checklist
+    assert not crusoe.skypilot, "Shadeform doesn't have that name"
     assert launch("p5en.48xlarge").page.endswith("/p5/") and launch("g6e.xlarge").page.endswith("/g6e/")
     old = launch("hyperstack/n3-RTX-A4000x1")
     assert (old.skypilot, old.dstack, bool(old.page)) == ("", "", True)

@@ -79,7 +79,7 @@ def test_a_discount_guesses_spot_offers_and_a_custom_price_stands_in_every_marke
             offers_in_market(catalog, spot_discount=discount)
     for market in ("on-demand", "spot", "any"):
         rows = offers_in_market(catalog, market, custom_usd_per_hour={"g5.xlarge": 0.3})
-        assert [(row.usd_per_hour, row.market) for row in rows if row.name == "g5.xlarge"] == [(0.3, "own price")]
+        assert [(row.usd_per_hour, row.market) for row in rows if row.name == "g5.xlarge"] == [(0.3, "your price")]
     with pytest.raises(InputError, match="Unknown instance"):
         offers_in_market(catalog, custom_usd_per_hour={"g9.huge": 1})
 
@@ -136,8 +136,8 @@ def test_a_filtered_catalog_has_the_wanted_price_and_confidence_the_advice_s_wor
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        ({"provider": ("azure",), "gpu": ("H200",)}, ("cloud azure (22 offers without", "GPU H200 (33 offers")),
-        ({"provider": ("nimbus",)}, ("cloud nimbus", "aws; azure; crusoe; denvr")),
+        ({"provider": ("azure",), "gpu": ("H200",)}, ("cloud azure (25 offers without", "GPU H200 (33 offers")),
+        ({"provider": ("nimbus",)}, ("cloud nimbus", "aws; azure; coreweave; crusoe")),
         ({"gpu": ("RTX 4080",)}, ("GPU RTX 4080", "RTX A4000; RTX A4500; ")),
         ({"gpu_count": (5,)}, ("5 GPUs", "1, 2, 3, 4, 8, 9, 10.")),
         ({"min_memory_gib": 500}, ("500 GiB", "288 GiB.")),

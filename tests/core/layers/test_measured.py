@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from profet_core import InputError
 from profet_core.errors import Code
@@ -102,6 +104,20 @@ def test_another_batch_size_on_the_gpu_follows_its_measured_step_closely(ask):
     step = steps["GeForce RTX 3090"]
     assert step.basis is Basis.SCALED and 0.03 <= step.log_sd < 0.5 * large["GeForce RTX 3090"].log_sd
     assert step.latency_ms == pytest.approx(1.3 * large["GeForce RTX 3090"].latency_ms, rel=0.02)
+
+
+@pytest.mark.parametrize("times", [1 / 80, 0.8, 1.5, 80.0])
+@pytest.mark.parametrize("name", ["resnet50", "inception_v3"])
+def test_no_step_gets_faster_as_it_grows_from_a_measured_one(models, catalog, ask, name, times):
+    gpu, counts = "GeForce RTX 3090", counts_of(name)
+    time = MeasuredTime(gpu, 64, times * ask(name=name)[1][gpu].latency_ms)
+    measured = [replace(measured_step(models, catalog, time), network=counts)]
+    batches = [NetworkStep(counts, size, name) for size in (12, 16, 17, 63, 64, 65, 256)]
+    images = [NetworkStep(counts_of(name, size), 64, name) for size in (96, 160, counts.pixels, counts.pixels + 1, 320)]
+    for steps in (batches, images):
+        curve = [estimate(models, catalog, step, TARGETS, measured) for step in steps]
+        for rows in zip(*((*found.rows, *found.gpus) for found in curve), strict=True):
+            assert (np.diff(np.log([row.latency_ms for row in rows])) >= -1e-12).all(), rows[0].instance
 
 
 def test_what_launches_explain_says_little_of_the_gpu(ask):

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pandas.testing
 import pytest
-from hypothesis import Phase, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -16,6 +16,7 @@ from profet_core import ProfileMeta
 from profet_core.catalog import load_shipped
 from profet_core.errors import InputError
 from profet_core.latency import Basis
+from profet_core.layers.by_name import step_by_counts
 from profet_core.prediction.checks import refusal_by
 from profet_core.prediction.models import load_models, load_samples
 from profet_core.prediction.predict import predict
@@ -121,8 +122,8 @@ PIXEL_SIZES = st.integers(16, 1280)
 
 
 @st.composite
-def any_step(draw: st.DrawFn) -> Prediction:
-    """A sample's step with its times stretched at random, said to be of any size, with or without a latency."""
+def any_step(draw: st.DrawFn, precision: str) -> Prediction:
+    """A sample's step with its times stretched at random, said to be of any size, with or without a latency or name."""
     name, anchor = draw(st.sampled_from(NAMES))
     models, catalog, samples = shared()
     profile = samples[name]
@@ -130,12 +131,27 @@ def any_step(draw: st.DrawFn) -> Prediction:
     changed = dataclasses.replace(profile, operations={**profile.operations, **stretch})
     assume(not refusal_by(models, changed))
     latency_ms = draw(st.one_of(st.none(), st.floats(0.5, 3000)))
-    prediction = predict(models, catalog, changed, anchor, latency_ms=latency_ms, trust_latency=True)
+    prediction = predict(
+        models,
+        catalog,
+        changed,
+        anchor,
+        latency_ms=latency_ms,
+        trust_latency=True,
+        precision=precision,
+        by_counts=draw(st.sampled_from([None, step_by_counts])),
+    )
     return sized(prediction, batch_size=draw(BATCH_SIZES), pixels=draw(PIXEL_SIZES))
 
 
+def any_steps(at_least: int) -> st.SearchStrategy[list[Prediction]]:
+    """Up to two of them, in one precision."""
+    precisions = st.sampled_from(["as profiled", "fp32", "amp"])
+    return precisions.flatmap(lambda precision: st.lists(any_step(precision), min_size=at_least, max_size=2))
+
+
 ANY_CURVE = {
-    "steps": st.lists(any_step(), min_size=1, max_size=2),
+    "steps": any_steps(1),
     "axis": st.sampled_from(["batch", "pixels"]),
     "sizes": st.lists(BATCH_SIZES, min_size=2, max_size=8),
     "other_size": st.integers(16, 1024),
@@ -145,14 +161,6 @@ ANY_CURVE = {
 @settings(max_examples=50)
 @given(**ANY_CURVE)
 def test_no_step_gets_faster_as_it_grows(models, steps, axis, sizes, other_size):
-    """On the profiled GPUs, which the fitted growth scales."""
-    assert_rising(models, steps, axis, sizes, other_size, instances=models.instances)
-
-
-@pytest.mark.xfail(strict=True, reason="a step by counts may fall next to a profiled size, or between two profiles")
-@settings(max_examples=50, phases=[Phase.generate])
-@given(**ANY_CURVE)
-def test_no_step_by_counts_gets_faster_as_it_grows(models, steps, axis, sizes, other_size):
     assert_rising(models, steps, axis, sizes, other_size)
 
 
@@ -181,15 +189,16 @@ def assert_rising(models, steps, axis, sizes, other_size, instances=None) -> Non
 
 
 @settings(max_examples=25)
-@given(steps=st.lists(any_step(), min_size=2, max_size=2))
+@given(steps=any_steps(2))
 def test_joined_steps_agree_and_stay_as_they_are(models, steps):
     joined = joint_predictions(steps)
     again = joint_predictions(joined)
     assert [step.latencies_ms for step in again] == [step.latencies_ms for step in joined]
     first, second = (dict(zip(step.table.targets, step.table.launch_ms, strict=True)) for step in joined)
     for target in first.keys() & second.keys():
-        # Launches belong to the network, not to one of its profiles.
-        np.testing.assert_equal(first[target], second[target])
+        # Launches belong to the network, not to one of its profiles; of a given latency they aren't known.
+        if not np.isnan([first[target], second[target]]).any():
+            assert first[target] == second[target]
     for step in joined:
         rows = steps_at(models, steps, batch_size=step.batch_size, pixels=step.pixels)
         assert {row.latency_ms for row in rows} >= set(step.latencies_ms.values())

@@ -181,7 +181,7 @@ def test_a_wrong_number_is_refused_with_the_right_one(models, catalog, samples, 
     [
         (1, "inferred", [Note(Code.STEPS_INFERRED, steps="one step")]),
         (5, "inferred", [Note(Code.STEPS_INFERRED, steps="5 steps")]),
-        (2, "assumed", [Note(Code.STEPS_ASSUMED, steps="2 steps, as PROFET's own recorder writes")]),
+        (2, "assumed", [Note(Code.STEPS_ASSUMED, steps="2 steps, as PROFET's recorder does")]),
         (1, "assumed", [Note(Code.STEPS_ASSUMED, steps="one step")]),
         (3, "marked", []),
         (3, "stated", []),

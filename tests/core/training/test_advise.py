@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from statistics import NormalDist
 
@@ -49,7 +50,7 @@ def test_fastest_cheapest_and_the_trade_off():
     assert advice.answer == advice.cheapest.plan and advice.within is None
     assert (advice.cheapest.rival.label, advice.fastest.rival.label) == ("middle", "middle")
     assert answer_sentences(advice) == (
-        "Rent GPU of slow at slow ($0.500/h): 2.00 h, $1.00. Fastest: GPU of fast at fast, 30.0 min, $2.40.",
+        "Cheapest: GPU of slow at slow, $1.00 in 2.00 h ($0.500/h). Fastest: GPU of fast at fast, $2.40 in 30.0 min.",
         "GPU of slow at slow is the cheapest: over 99% sure.",
         "GPU of fast at fast is the fastest: over 99% sure.",
     )
@@ -102,7 +103,7 @@ def test_the_cheapest_in_time_with_the_requested_certainty():
 def test_the_fastest_within_a_budget_and_both_limits_together_unless_nothing_is_sure_enough():
     advice = advised(Limits(budget_usd=2.5))
     assert (advice.within.sure.label, advice.within.expected.label) == ("middle", "fast")
-    assert "It is the fastest within your limits" in answer_sentences(advice)[0]
+    assert answer_sentences(advice)[0].startswith("Fastest within your limits: ")
     advice = advised(Limits(deadline_h=1.5, budget_usd=2))
     assert (advice.within.sure, advice.within.expected) == (advice.plans[1],) * 2
     assert advised(Limits(1.5, 1.5)).within.sure is None
@@ -158,7 +159,7 @@ def test_what_is_retired_or_does_not_fit_is_left_out_and_a_doubt_is_noted():
     assert list(advice.excluded) == ["slow"] and "retired" in advice.excluded["slow"]
     advice = advised(offers=offers, include_retired=True)
     assert (advice.cheapest.plan.label, names(advice.recommended.skipped)) == ("middle", ["slow"])
-    assert "GPU of slow at slow (2.00 h, $1.00) is retired and can't be rented." in answer_sentences(advice)
+    assert "GPU of slow at slow ($1.00 in 2.00 h) is retired and can't be rented." in answer_sentences(advice)
     fits = {
         "slow": FitAnswer(Verdict.DOES_NOT_FIT, 0.01, None, "needs 20 GiB"),
         "middle": FitAnswer(Verdict.CANT_TELL, None, None, "no memory in the profile"),
@@ -167,7 +168,7 @@ def test_what_is_retired_or_does_not_fit_is_left_out_and_a_doubt_is_noted():
     advice = advised(fits=fits)
     assert [(name, "needs 20 GiB" in reason) for name, reason in advice.excluded.items()] == [("slow", True)]
     assert (advice.answer.label, names(advice.recommended.skipped)) == ("fast", ["middle"])
-    assert "GPU of middle at middle (60.0 min, $1.50) may not fit in memory." in answer_sentences(advice)
+    assert "GPU of middle at middle ($1.50 in 60.0 min) may not fit in memory." in answer_sentences(advice)
 
 
 @pytest.mark.parametrize(
@@ -201,11 +202,11 @@ def test_where_nothing_surely_fits_the_likeliest_is_named_with_its_doubt():
 
 
 def test_rows_without_an_interval_are_advised_on_without_certainty():
-    rows = [replace(row, deviation=None) for row in ROWS]
+    rows = [dataclasses.replace(row, deviation=None) for row in ROWS]
     advice = advised(Limits(deadline_h=1.2), rows)
     assert (advice.cheapest.rival, advice.within.sure, advice.within.surest) == (None, None, None)
     assert advice.answer.label == "middle"
-    assert "It is the cheapest expected to be within your limits." in answer_sentences(advice)[0]
+    assert answer_sentences(advice)[0].startswith("Cheapest expected to be within your limits: ")
     _, cheapest, fastest, *_ = answer_sentences(advised(rows=rows))
     assert "cheapest by the estimate" in cheapest and "fastest by the estimate" in fastest
     # A bolder plan without one is named without a chance.
@@ -219,9 +220,9 @@ def test_rows_without_an_interval_are_advised_on_without_certainty():
 
 
 def test_an_estimate_and_a_guessed_price_are_marked(catalog):
-    lines = answer_sentences(advised(rows=(replace(ROWS[0], basis=Basis.TRANSFERRED), *ROWS[1:])))
+    lines = answer_sentences(advised(rows=(dataclasses.replace(ROWS[0], basis=Basis.TRANSFERRED), *ROWS[1:])))
     assert "GPU of slow at slow: estimated from specs and published benchmarks." in lines
-    lines = answer_sentences(advised(rows=[replace(each, basis=Basis.CALIBRATED) for each in ROWS]))
+    lines = answer_sentences(advised(rows=[dataclasses.replace(each, basis=Basis.CALIBRATED) for each in ROWS]))
     assert lines[-1].startswith(
         "GPU of slow at slow and GPU of fast at fast: scaled from a few steps measured on this GPU"
     )
@@ -238,7 +239,7 @@ def test_nothing_to_choose_from_says_why_and_custom_hardware_is_used_not_rented(
         advised(rows=rows, offers=offers)
     assert frontier([]) == []
     own = advised(rows=ROWS[:2], offers=(offer("slow", 0.5, market="own"), OFFERS[1]))
-    assert answer_sentences(own)[0].startswith("Use GPU of slow at slow (")
+    assert answer_sentences(own)[0].startswith("Cheapest: GPU of slow at slow, $")
 
 
 def test_a_plan_s_time_and_money_are_those_of_the_cost_table_one_a_market(catalog):
@@ -345,7 +346,7 @@ def test_nodes_are_left_out_where_fewer_gpus_can_be_rented(catalog):
     assert left(eight, one, two) == ["one"]
     other = {"name": "other form", "gpu_count": 8, "gpu": "A100-SXM4-80GB"}
     assert left(eight, two, {**two, "name": "another two"}, other) == ["two", "another two", "other form"]
-    own = ({"custom": True}, {"provider": "own"}, {"market": "own price"})
+    own = ({"custom": True}, {"provider": "own"}, {"market": "your price"})
     assert len(left(one, eight, *({**eight, **which} for which in own))) == 4, "one's own stay"
 
 

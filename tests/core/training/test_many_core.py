@@ -132,6 +132,6 @@ def test_notes_say_what_was_extrapolated():
         return words_of(network, training_of(network), [threads])[1]
 
     assert notes(SMALL, 240) == notes(scaled_network("own", 1e7), 240) == []
-    assert [note.split(" memory")[0] for note in notes(SMALL, 241)] == ["Above 240 threads,"]
+    assert [note.split(" contention")[0] for note in notes(SMALL, 241)] == ["Above 240 threads,"]
     assert "180 times the FLOPs of the large network" in notes(scaled_network("own", LARGE.forward_flops * 180), 1)[0]
-    assert "0.2 times the FLOPs of the small network" in notes(scaled_network("own", SMALL.forward_flops / 5), 1)[0]
+    assert "0.20 times the FLOPs of the small network" in notes(scaled_network("own", SMALL.forward_flops / 5), 1)[0]

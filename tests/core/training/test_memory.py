@@ -376,10 +376,10 @@ def test_a_step_that_the_visitor_measured_fits_there(models, catalog):
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (FitAnswer(Verdict.FITS, 0.99, 512, ""), "fits; sure up to batch 512"),
-        (FitAnswer(Verdict.CANT_TELL, 0.78, 109, ""), "78% likely to fit; sure up to batch 109"),
-        (FitAnswer(Verdict.CANT_TELL, None, None, ""), "can't tell if it fits"),
-        (FitAnswer(Verdict.DOES_NOT_FIT, 0.01, 48, ""), "doesn't fit; largest batch 48"),
+        (FitAnswer(Verdict.FITS, 0.99, 512, ""), "fits (up to batch 512)"),
+        (FitAnswer(Verdict.CANT_TELL, 0.78, 109, ""), "may not fit in memory (78% likely to fit); batch 109 fits"),
+        (FitAnswer(Verdict.CANT_TELL, None, None, ""), "may not fit in memory"),
+        (FitAnswer(Verdict.DOES_NOT_FIT, 0.01, 48, ""), "doesn't fit (up to batch 48)"),
         (FitAnswer(Verdict.DOES_NOT_FIT, 0.01, None, ""), "doesn't fit in memory"),
     ],
 )

@@ -92,7 +92,7 @@ def test_steps_are_counted_from_how_often_operations_ran_and_that_is_reported():
 
 def test_a_forward_pass_is_refused_unless_a_name_is_of_a_gradient_and_missing_idle_time_said():
     forward = ["1,Device,IDLE,IDLE,0,300,300", "2,Device,MatMul,net/d/MatMul,1,90,90"]
-    assert read_profile(csv_of(*forward)).refusal.startswith("This is a forward pass")
+    assert read_profile(csv_of(*forward)).refusal.startswith("This profile has only a forward pass")
     assert read_profile(csv_of(*forward, "3,Device,MatMul,gradient_tape/net/d/MatMul,1,90,90")).refusal == ""
     (warning,) = read_profile(csv_of("1,Host,Mul,a,1,2,2")).warnings
     assert warning.startswith("The statistics exclude idle time")

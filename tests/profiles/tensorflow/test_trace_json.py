@@ -61,7 +61,7 @@ def test_kernels_without_an_operation_count_by_their_names():
 
 
 def test_a_forward_pass_and_a_jax_trace_are_refused_by_name():
-    assert read_profile(tensorflow_trace(tf_step(0, 0))).refusal.startswith("This is a forward pass")
+    assert read_profile(tensorflow_trace(tf_step(0, 0))).refusal.startswith("This profile has only a forward pass")
     gradient = tf_event("k", 500, 5, pid=1, tid=14, tf_op="gradient_tape/secret/d/MatMul:MatMul")
     assert read_profile(tensorflow_trace([*tf_step(0, 0), gradient])).refusal == ""
     jax = [tf_event("PjitFunction(f)", 0, 10), tf_event("a", 0, 1, pid=1, tid=14)]

@@ -84,6 +84,7 @@ InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,Region,SpotPrice,P
 OTHERS = """InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,GpuInfo,Region,SpotPrice,Price
 1x_L4_28V_124G,L4,1,28.0,124,,IN2,,0.5
 1x14v119g_NVIDIA_GeForce_RTX_5090_32G_SECURE,RTX5090,1.0,14.0,119.0,,us-east-2,,0.7
+ECS1GPU6,L4,1,4,32.0,,it-fr2,,0.4
 """
 
 
@@ -94,4 +95,5 @@ def skypilot(served) -> str:
     served("catalogs/v8/runpod/vms.csv", RUNPOD)
     served("catalogs/v9/jarvislabs/vms.csv", OTHERS)
     served("catalogs/v9/yotta/vms.csv", OTHERS)
+    served("catalogs/v9/seeweb/vms.csv", OTHERS)
     return served("catalogs/v8/shadeform/vms.csv", SHADEFORM)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from profet_core.catalog import load_catalog, load_shipped
+from profet_core.catalog.collection import prices_version
 
 PUBLISHED = Path(__file__).parent / "published"
 gpuhunt = pytest.importorskip("gpuhunt", reason="the price lists need gpuhunt")
@@ -109,6 +110,8 @@ def test_the_published_archive_is_fetched_and_dated(run, tmp_path, monkeypatch):
     assert (status, err) == (0, "")
     entry = load_catalog()["g5.xlarge"]
     assert (entry.usd_per_hour, entry.as_of, entry.source) == (1.1066, "2026-06-01", "gpuhunt aws 20260601-17")
+    shipped = max(offer.as_of for offer in load_shipped().all_offers)
+    assert prices_version(load_catalog().all_offers) == f"{shipped}, gpuhunt 20260601-17"
 
 
 def test_a_market_out_of_reach_is_one_line_without_the_library_s_words(run, own, monkeypatch):

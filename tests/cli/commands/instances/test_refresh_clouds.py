@@ -13,6 +13,7 @@ from profet_core.catalog import load_catalog, load_shipped
 pytest.importorskip("gpuhunt", reason="the price lists need gpuhunt")
 
 import gpuhunt
+from gpuhunt.providers import vultr
 from gpuhunt.providers.base import AbstractProvider
 
 PUBLISHED = Path(__file__).parent / "published_clouds"
@@ -48,13 +49,26 @@ def market(monkeypatch):
     def answers(*items):
         Market.items = list(items)
 
-    monkeypatch.setattr(prices, "_live_provider", Market)
+    live = prices._live_provider
+    monkeypatch.setattr(prices, "_live_provider", lambda cloud: Market() if cloud == "vast" else live(cloud))
     return answers
 
 
+#: As Vultr's own API answers, without a key.
+PLAN = {"ram": 122880, "disk": 1400, "type": "vdm", "hourly_cost": 1.5, "locations": ["blr", "ewr"]}
+PLANS = {
+    "plans": [
+        {**PLAN, "id": "vcg-a40-24c-120g-48vram", "vcpu_count": 24},
+        {**PLAN, "id": "vcg-a40-6c-30g-12vram", "vcpu_count": 6},
+    ]
+}
+
+
 @pytest.fixture(autouse=True)
-def published(monkeypatch, market, skypilot):
+def published(monkeypatch, market, skypilot, served):
     monkeypatch.setenv("GPUHUNT_CATALOG_DIR", str(PUBLISHED))
+    served("vultr/plans-metal", json.dumps({"plans_metal": []}))
+    monkeypatch.setattr(vultr, "API_URL", served("vultr/plans", json.dumps(PLANS)) + "/vultr")
     market(
         vast_item("101", "RTX4090", 24, 1, 0.44),
         vast_item("102", "RTX4090", 24, 1, 0.41),
@@ -88,6 +102,7 @@ def test_all_clouds_are_refreshed_at_once(run, own):
         ("vast/1x-RTX_4090", "spot"): 0.2,
         ("verda/1V100.6V", "on-demand"): 0.15,
         ("verda/1RTX6000ADA.10V", "on-demand"): 0.85,
+        ("vultr/vcg-a40-24c-120g-48vram", "on-demand"): 1.5,
     }
     catalog = load_catalog()
     assert list(catalog) == list(load_shipped())
