@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from profet_core import Instance
@@ -21,7 +21,8 @@ HOUR_AT_100_MS = Workload(images=64_000, batch_size=64, epochs=36)
 Z90 = NormalDist().inv_cdf(0.95)
 
 
-class MadeStep(Struct, frozen=True):
+@dataclass(frozen=True)
+class MadeStep:
     """A step time with the 90 % interval of a log-normal error, and that of its ratio to another instance's."""
 
     instance: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from itertools import combinations
 
@@ -181,7 +182,7 @@ def test_the_frontier_joins_its_plans_by_time_and_points_lie_on_their_intervals(
 
 
 def test_points_have_the_color_of_their_basis_names_stay_text_and_limits_in_sight_are_drawn():
-    hostile = replace(ROWS[0], basis=Basis.TRANSFERRED), replace(OFFERS[0], gpu="<b>x&y</b>")
+    hostile = dataclasses.replace(ROWS[0], basis=Basis.TRANSFERRED), replace(OFFERS[0], gpu="<b>x&y</b>")
     _, traces = drawn(*plans_of(hostile, (ROWS[2], OFFERS[2])))
     for word in (BasisWord.ESTIMATED, BasisWord.PREDICTED):
         assert traces[word].marker.color == COLORS[word]
