@@ -11,7 +11,7 @@ from profet_profiles import VERSION
 from profet_recorder.command import OneLineParser
 
 PROGRAM = "profet"
-_DESCRIPTION = "Which cloud GPU should I train my CNN on, how long will it take, what will it cost?"
+_DESCRIPTION = "Which cloud GPU should I train my vision network on, how long will it take, what will it cost?"
 #: Command -> its module, and its line in `profet --help`.
 #: Arguments of a command are declared by its `add_NAME`; its `run_NAME` prints the result, and raises ProfetError for
 #: what the user can put right.

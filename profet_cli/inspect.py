@@ -80,7 +80,8 @@ def run_inspect(options: argparse.Namespace) -> None:
     device_ms, host_ms = profile.device_total_us / US_PER_MS, profile.host_total_us / US_PER_MS
     print(f"device {format_ms(device_ms)}, host {format_ms(host_ms)}")
     for key, value in meta.items():
-        print(f"{key}: {value}")
+        if key != "work":
+            print(f"{key}: {value}")
     print(diagnosis.sentence)
     times = [f"{row.time_us / US_PER_MS:,.3f}" for row in placed]
     print_table(

@@ -148,8 +148,8 @@ Parameters: TypeAlias = Annotated[
 NetworkName: TypeAlias = Annotated[
     Text | None,
     about(
-        "network name, such as ResNet50, or none to predict from the profile alone (default: from the profile or its "
-        "file's name)",
+        "network name, such as ResNet50; none to predict from the profile alone; or vision-transformer of one that has "
+        "no known name (default: from the profile or its file's name)",
         "NAME",
     ),
 ]
@@ -202,6 +202,10 @@ class StepsQuestion(OffersQuestion, frozen=True, kw_only=True):
             choices=PRECISIONS,
         ),
     ] = AS_PROFILED
+    checkpointing: Annotated[
+        bool,
+        about("activation checkpointing: less memory, and one more forward pass, about 1.3 times the recorded time"),
+    ] = False
     confidence: Annotated[
         Text | None, about("only predictions with at least this confidence", choices=CONFIDENCE_WORDS)
     ] = None

@@ -37,6 +37,7 @@ from profet_core.layers.rates import (
     Case,
     MeasuredRatios,
     Mode,
+    Powers,
     RateModel,
     case_key,
     known_steps_in,
@@ -49,6 +50,7 @@ from profet_lab.estimate_fit import (
     OFTEN,
     PROFET,
     TIMM,
+    UNKNOWN_GPU_LOG_SD,
     Problem,
     as_new_source,
     base_mode,
@@ -61,7 +63,6 @@ from profet_lab.estimate_fit import (
     launch_log_sd,
     launched_shares,
     line_of,
-    log_power_limit,
     predicted_ms,
     problem,
 )
@@ -224,22 +225,18 @@ def _case_sds(by_case: Mapping[int, Mapping[str, float]], held: pd.DataFrame) ->
     return np.array([by_case[fold][key] for fold, key in cases]) * np.sqrt(held["share"].to_numpy())
 
 
-def doubts_of(held: Mapping[str, pd.DataFrame], fit_problem: Problem, fitted: np.ndarray) -> Doubts:
+def doubts_of(held: Mapping[str, pd.DataFrame]) -> Doubts:
     """From held-out families, GPUs and sources; every GPU with few steps and every source counts the same."""
     by_case = {fold: log_sds_by_case(held["families"], skip=fold) for fold in range(-1, FOLDS)}
     few = held["gpus"][held["gpus"]["gpu_steps"].between(0, OFTEN - 1)]
     needed = np.sqrt(np.maximum(few["log_error"] ** 2 - (quantile() * _case_sds(by_case, few)) ** 2, 0))
     weights = 1 / few.groupby("gpu")["gpu"].transform("size").to_numpy()
     sources = held["sources"][held["sources"]["gpu_steps"] >= OFTEN].groupby("source")["log_error"].mean()
-    # Of GPUs known by their specs alone: how far the fitted ones spread around theirs.
-    values = dict(zip(fit_problem.keys, fitted.tolist(), strict=True))
-    chips = set(fit_problem.rows["chip"])
-    speeds = [values["speed", key[2]] - value for key, value in values.items() if key[0] == "gpu" and key[2] in chips]
     return Doubts(
         by_case,
         few_steps=float(log_sd_of(weighted_quantile(np.asarray(needed), weights, LEVEL))),
         source=float(np.sqrt((sources**2).mean())),
-        unknown_gpu=float(np.sqrt(np.square(speeds).mean())),
+        unknown_gpu=UNKNOWN_GPU_LOG_SD,
     )
 
 
@@ -346,7 +343,7 @@ def estimate_report(measurements: Measurements, folder: Path, progress: Progress
     fit_problem = problem(rows)
     fitted = fit(fit_problem)
     held = held_out_rows(fit_problem, fitted, tuple(folds_of(rows)), progress)
-    doubts = doubts_of(held, fit_problem, fitted)
+    doubts = doubts_of(held)
     held = {name: table.assign(log_half_width=doubts.half_widths(table)) for name, table in held.items()}
     families, answered = held["families"], held[AS_ANSWERED]
     timm, case = families["source"] == TIMM, families["case"]
@@ -452,7 +449,7 @@ def fit_and_write(measurements: Measurements, folder: Path, out: Path, progress:
     fit_problem = problem(rows)
     fitted = fit(fit_problem)
     held = held_out_rows(fit_problem, fitted, ("families", "gpus", "sources"), progress)
-    doubts = doubts_of(held, fit_problem, fitted)
+    doubts = doubts_of(held)
     files = (LATENCIES_FILE, *FILES)
     content = {
         **coefficients(fit_problem, fitted, doubts.few_steps),
@@ -509,12 +506,11 @@ def coefficients(fit_problem: Problem, fitted: np.ndarray, few_steps_log_sd: flo
             own += effect("speed", chip) + effect("speed", gpu) + (effect("speed", name) if name != gpu else 0.0)
             faster = effect("gpu", part, chip) + effect("gpu", part, gpu) if part else 0.0
             faster += of_generation(load_gpus()[gpu], part)
-            faster += effect("power", "limit") * log_power_limit(gpu) if part == "compute" else 0.0
             logs.append(_rounded(own - faster))
         sizes = rows.loc[rows["gpu"] == gpu, "batch_size"]
         is_small = bool(sizes.max() < SMALL_BATCH)
         log_sd = _SMALL_LOG_SD if is_small else 0.0 if len(sizes) >= OFTEN else _rounded(few_steps_log_sd)
-        return {"log_costs": logs, "log_sd": log_sd, "rows": len(sizes), "is_small": is_small}
+        return {"log_costs": logs, "log_sd": log_sd, "rows": len(sizes)}
 
     instances = sorted(set(rows["instance"]) - {""})
     gpu_of = {name: load_gpus().find(offers[name].gpu, offers[name].gpu_memory_gib).name for name in instances}
@@ -523,13 +519,14 @@ def coefficients(fit_problem: Problem, fitted: np.ndarray, few_steps_log_sd: flo
         "schema_version": RATES_VERSION,
         "kinds": list(KINDS),
         "log_costs": {mode.name: [_rounded(log_cost(kind, mode)) for kind in KINDS] for mode in Mode},
-        "powers": {part: _rounded(effect("power", part)) for part in ("compute", "bandwidth")},
+        "powers": {part: _rounded(effect("power", part)) for part in Powers._fields},
         "gpus": {gpu: effects_on(gpu, "GPU", gpu) for gpu in sorted(load_gpus()) if chip_of(gpu) in chips},
-        # Of GPUs none of whose chip's steps are known.
+        # Costs are of GPUs none of whose chip's steps are known, those on tensor cores of all.
         "generations": [
             {
                 "compute_capability": gpu.compute_capability,
                 "log_costs": [_rounded(-of_generation(gpu, part_of(kind))) for kind in KINDS],
+                "log_tensor_cost": _rounded(-effect("gpu", "tensor", generation_of(gpu))),
             }
             for gpu in {one.compute_capability: one for one in load_gpus().values()}.values()
         ],

@@ -48,6 +48,7 @@ from profet_lab.scaleout import scaleout_report
 from profet_lab.sizes import growth_report, predictions_of_table
 from profet_lab.tasks import Progress
 from profet_lab.validation.gpus import gpus_report
+from profet_lab.validation.steps import steps_report
 from profet_profiles.profet_json import VERSION_1_STEPS
 from profet_profiles.whole_files import write_whole
 
@@ -194,6 +195,15 @@ PARTS = {
         "estimate_validation.json",
         {"estimate": lambda folder: load_rates(folder).checksum},
     ),
+    "steps": ReportPart(
+        lambda task: steps_report(load_models(task.models), *task.data, task.progress),
+        lambda report, _: {"anchors": _anchors_of_steps(report)},
+        "steps_validation.json",
+        {
+            "estimate": lambda folder: load_rates(folder).checksum,
+            "transfer": lambda folder: load_transfer(folder).checksum,
+        },
+    ),
     "scaleout": ReportPart(
         lambda task: scaleout_report(task.data[1], task.progress),
         lambda report, folder: _scaleout_section(report, load_scaleout(folder)),
@@ -228,6 +238,21 @@ def model_card(folder: Path) -> str:
 def section(name: str, report: Report, folder: Path) -> str:
     """Return a part's section of the card, as Markdown."""
     return render(name, {"report": report, **PARTS[name].section(report, folder)})
+
+
+def _anchors_of_steps(report: Report) -> list[dict[str, Any]]:
+    rows = []
+    for repeats in report["repeats"]:
+        named, unnamed = (one for one in report["ratios"] if one["anchor"] == repeats["anchor"])
+        rows.append(
+            {
+                **{name: named[name] for name in ("anchor", "largest", "mean")},
+                **{f"unnamed_{name}": unnamed[name] for name in ("largest", "mean")},
+                "repeats": repeats["largest"],
+                "falls": [one["percent"] for one in report["falls"] if one["anchor"] == repeats["anchor"]],
+            }
+        )
+    return rows
 
 
 def read_report(path: Path, command: str, **made_for: str) -> JsonObject:

@@ -20,8 +20,14 @@ from profet_profiles.limits import (
     check_operations,
     is_short_text,
 )
-from profet_profiles.record import Profile, ProfileMeta, profile_from_totals, training_refusal
-from profet_profiles.units import positive_number, whole_number
+from profet_profiles.record import (
+    Profile,
+    ProfileMeta,
+    TransformerWork,
+    profile_from_totals,
+    training_refusal,
+)
+from profet_profiles.units import LARGEST_NUMBER, positive_number, whole_number
 from profet_profiles.unpacking import Content, Reader
 
 _MAX_INTEGER_DIGITS = 18
@@ -220,9 +226,21 @@ def _meta_value(key: str, value: object) -> Any:
         if not isinstance(value, bool):
             raise ProfileError(f'"meta": {key} must be true or false.')
         return value
+    if key == "work":
+        return _work(value)
     if not is_short_text(value):
         raise ProfileError(f'"meta": {key} must be a short text.')
     return value.strip() or None
+
+
+def _work(value: object) -> TransformerWork:
+    names = {field.name for field in fields(TransformerWork)}
+    if not isinstance(value, dict) or set(value) != names:
+        raise ProfileError('"meta": work must have the fields that `profet convert` writes.')
+    for name, number in value.items():
+        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= LARGEST_NUMBER:
+            raise ProfileError(f'"meta": {name} of work must be a number of 0 or more.')
+    return TransformerWork(**{name: float(number) for name, number in value.items()})
 
 
 def _checked(check: Any, key: str, value: object) -> Any:

@@ -389,8 +389,9 @@ def usual_steps(
         if not usual.all():
             differ[difference] = differ.get(difference, 0) + int((~usual).sum())
 
-    if any(images):
-        batches = np.array([image[0] if image else 0 for image in images])
+    batches = np.array([image[0] if image else 0 for image in images])
+    # What repeats without images are layers, such as a transformer's blocks.
+    if any(images) and _most_common(batches):
         keep(np.arange(len(kept)), batches == _most_common(batches), "batch")
         rows = np.flatnonzero(kept)
         areas = np.array([image[2] * image[3] for image in images if image and image[0] == batches[rows[0]]])

@@ -148,6 +148,7 @@ def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Call
             pixels=_pixels(totals),
             peak_memory_mib=None if peak_bytes is None else round(peak_bytes / _BYTES_PER_MIB, 1),
             estimated_share=totals.times.estimated_share,
+            work=totals.work,
         ),
         ignored=tuple(_ignored(events, totals)),
         warnings=(PADDLE_WARNING if is_paddle else TRANSLATED_WARNING, *_warnings(totals, processes)),

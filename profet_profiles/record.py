@@ -73,6 +73,47 @@ _BACKWARD = re.compile(r"Grad|Backprop|Apply|AssignSub")
 
 
 @dataclass(frozen=True, slots=True)
+class TransformerWork:
+    """Work of one step's forward pass in a network that convolves its images at most to cut them into patches.
+
+    Attributes
+    ----------
+    convolution_flops, dense_flops, product_flops : a multiply-add is two; products are of two matrices that the network
+        computes, as attention does.
+    convolution_outputs, dense_outputs, product_outputs : values that these put out.
+    inputs : values that the first two read.
+    normalization, activation, elementwise, pooling, copies : values that layers of that kind put out.
+    score : values of attention's scores that fused kernels keep on the chip.
+    operations, products : numbers.
+    attended : how many tokens see each other: all of an image's, or those of a window.
+    parameters, dense_parameters : that have a gradient; in matrices.
+    vocabulary : rows of the largest embedding that is looked up; 0 without one.
+    patch : pixels from one patch to the next; 0 without a convolution.
+    """
+
+    convolution_flops: float
+    dense_flops: float
+    product_flops: float
+    convolution_outputs: float
+    dense_outputs: float
+    product_outputs: float
+    inputs: float
+    normalization: float
+    activation: float
+    score: float
+    elementwise: float
+    pooling: float
+    copies: float
+    operations: float
+    products: float
+    attended: float
+    parameters: float
+    dense_parameters: float
+    vocabulary: float
+    patch: float
+
+
+@dataclass(frozen=True, slots=True)
 class ProfileMeta:
     """Facts of the step from the recorder; every field may be missing (None).
 
@@ -84,6 +125,7 @@ class ProfileMeta:
     channels_last : its tensors were channels-last (NHWC) in memory.
     estimated_share : part of the GPU's work, 0 to 1, whose times the profiler lost or got wrong: estimated from kernels
         of the same names.
+    work : of a transformer, where the file tells shapes.
     """
 
     gpu: str | None = None
@@ -99,6 +141,7 @@ class ProfileMeta:
     channels_last: bool | None = None
     estimated_share: float | None = None
     network: str | None = None
+    work: TransformerWork | None = None
 
 
 @dataclass(frozen=True)

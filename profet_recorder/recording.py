@@ -538,6 +538,7 @@ def recorded_profile(
             precision=plan.precision or precision,
             compiled=True if compiled else None,
             channels_last=read.meta.channels_last,
+            work=read.meta.work,
             # Where no network is called as a module, a trace of PyTorch's may show its first convolution.
             batch_size=plan.batch_size or batch_size,
             pixels=plan.pixels or side,

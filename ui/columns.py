@@ -13,7 +13,15 @@ from profet_core.catalog.interconnects import load_interconnects
 from profet_core.latency import HOST_LIMITED, BasisWord
 from profet_core.training.cost import training_energy
 from profet_core.training.memory import FitAnswer, Verdict, does_not_fit
-from profet_core.training.plans import COSTED_STEPS, Period, Plan, TotalInterval, plan_confidence
+from profet_core.training.plans import (
+    COSTED_STEPS,
+    MEASURED_ERRORS_PCT,
+    Confidence,
+    Period,
+    Plan,
+    TotalInterval,
+    plan_confidence,
+)
 from profet_core.training.several_gpus import WholeNodePlan
 from profet_profiles.units import (
     TimeUnit,
@@ -28,6 +36,10 @@ from profet_profiles.units import (
 )
 from ui.tables import MISSING, Column, TableCell, Value
 
+#: What the dots of a basis mean.
+DOTS = "Mean error ●●● {:.0f}%, ●●○ {:.0f}%, ●○○ order of magnitude.".format(
+    *(MEASURED_ERRORS_PCT[level] for level in (Confidence.GOOD, Confidence.FAIR))
+)
 #: A verdict as the table says it.
 _FIT = {Verdict.FITS: "Fits", Verdict.CANT_TELL: "May not fit", Verdict.DOES_NOT_FIT: "Doesn't fit"}
 #: Both ends of a row's interval; None without one.
@@ -182,7 +194,7 @@ def basis_column(plans: Sequence[Plan], narrow_under: str) -> Column:
             "basis_note": [plan.row.note for plan in plans],
             "confidence": [level.word for level in levels],
         },
-        tip="; ".join(f"{word}: {word.words}" for word in BasisWord) + ". More dots: a narrower range.",
+        tip="; ".join(f"{word}: {word.words}" for word in BasisWord) + f". {DOTS}",
         narrow_under=narrow_under,
     )
 
@@ -249,7 +261,7 @@ def predict_columns(plans: Sequence[Plan], per: Period, unit: TimeUnit, gpus: Gp
         ),
         Column(
             key="time",
-            title="Time",
+            title=f"{per.capitalize()} time",
             values=times,
             words=unit.words,
             data={**step_ms, **({} if per is Period.STEP else {f"{per}_s": times})},
@@ -257,7 +269,7 @@ def predict_columns(plans: Sequence[Plan], per: Period, unit: TimeUnit, gpus: Gp
         replace(time_range, data=_ends_data("step_low_ms", step_ends)) if per is Period.STEP else time_range,
         Column(
             key="cost",
-            title="Cost",
+            title=f"Cost per {COSTED_STEPS:,} steps" if per is Period.STEP else f"{per.capitalize()} cost",
             values=costs,
             words=format_usd,
             data={f"{cost}_usd": costs, **cost_range.exported()},

@@ -47,7 +47,7 @@ def _filter(resources: Resources) -> None:
     known = resources.catalog.filter_options()
     with popover:
         clouds, gpus = st.columns(2, gap="small")
-        more: Any = {"placeholder": "any", "help": "To exclude some, select all, then remove those.", "wrap": True}
+        more: Any = {"placeholder": "Any", "help": "To exclude some, select all, then remove those.", "wrap": True}
         with clouds:
             some_of("Cloud", Offers.provider, known["provider"], format_func=cloud_words, **more)
         with gpus:
@@ -55,12 +55,12 @@ def _filter(resources: Resources) -> None:
         choice("Market", Offers.market)
         if session.offers.market in (SPOT, ANY_MARKET):
             tip = "Your guess, used where no spot price is listed. Spot prices change by hour and region."
-            number_field("Spot is cheaper by (%)", Offers.spot_discount, empty="no guess", tip=tip)
+            number_field("Spot is cheaper by (%)", Offers.spot_discount, empty="No guess", tip=tip)
         region, memory = st.columns(2, gap="small")
         with region:
             # No region is none of the options: a visitor's own may have any name.
-            select("Region", Offers.region, {one: one for one in known["region"]}, index=None, placeholder="anywhere")
-        number_field("Memory per GPU, at least (GiB)", Offers.min_memory_gib, empty="any", at=memory)
+            select("Region", Offers.region, {one: one for one in known["region"]}, index=None, placeholder="Anywhere")
+        number_field("Memory per GPU, at least (GiB)", Offers.min_memory_gib, empty="Any", at=memory)
         st.pills(
             "GPUs in a machine",
             known["gpu_count"],

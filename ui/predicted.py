@@ -126,6 +126,7 @@ def shown_words(resources: Resources, network: Predicted) -> str:
         f"batch {batch_size:,}" if batch_size else "",
         f"{how} {anchor if offer is None else gpu_words(offer)}" if how else "",
         precision if network.question.precision != NetworkFields.precision.default else "",
+        "checkpointing" if network.question.checkpointing else "",
         code if network.question.training_code != NetworkFields.training_code.default else "",
         f"{network.question.epochs:,} epoch{'s' * (network.question.epochs > 1)} × {network.question.images:,} images"
         if network.question.images
@@ -174,7 +175,7 @@ def _training_question(resources: Resources, held: Held) -> AdviseQuestion:
         "profile": held.profile,
         "anchor": anchor,
         "without_latency": True,
-        **{name: getattr(network, name) for name in ("method", "precision", "training_code")},
+        **{name: getattr(network, name) for name in ("method", "precision", "training_code", "checkpointing")},
         **values,
         "at_pixels": None if meta.pixels is None else training.at_pixels,
         "measured": measured,

@@ -16,7 +16,15 @@ from profet_core.layers.logs import TrainingLog
 from profet_core.layers.measured import LONGEST_TIME
 from profet_core.layers.networks import named_networks, native_pixels
 from profet_core.layers.reading import FORMATS
-from profet_core.prediction.checks import MOSTLY_BUSY, counted, diagnose, steps_note, steps_words, untold
+from profet_core.prediction.checks import (
+    MOSTLY_BUSY,
+    VISION_TRANSFORMER,
+    counted,
+    diagnose,
+    steps_note,
+    steps_words,
+    untold,
+)
 from profet_core.prediction.targets import anchor_in_text, recorded_on
 from profet_core.training.cost import MAX_IMAGES
 from profet_profiles.limits import MAX_STEPS
@@ -142,14 +150,18 @@ def _size_inputs(held: Held, prefix: str) -> None:
             number_field(label, key, (1, MAX_IMAGES), empty="not known", on_change=change)
 
 
+_OTHER_TRANSFORMER = "Another vision transformer"
+
+
 def _name_input(held: Held, prefix: str) -> None:
     """Which network was profiled: as the file or its name says, until the visitor says otherwise."""
     known = held.profile.meta.network
     key, _ = _answer(held, prefix, "network", None if known == NO_NETWORK else known)
     st.selectbox(
         "Network (optional)",
-        list(dict.fromkeys((*filter(None, [st.session_state[key]]), *named_networks()))),
+        list(dict.fromkeys((*filter(None, [st.session_state[key]]), VISION_TRANSFORMER, *named_networks()))),
         index=None,
+        format_func=lambda name: _OTHER_TRANSFORMER if name == VISION_TRANSFORMER else name,
         key=key,
         placeholder="Not known",
         help="Its layers make predictions for GPUs with profiled models more accurate. Taken from the file's name "

@@ -299,6 +299,7 @@ class NetworkFields(Part):
     precision = one_of(
         {AS_PROFILED: "As profiled", FP32: "FP32", TF32: "TF32", AMP: "AMP (mixed FP16)", BF16: "AMP (mixed BF16)"}
     )
+    checkpointing = asked(False)
     training_code = one_of(
         dict(zip((AS_PROFILED, *CODES), ("As profiled", "Plain", "Channels-last", "Tuned"), strict=True))
     )
@@ -367,8 +368,8 @@ class Offers(Part):
     gpu = _some(lambda resources: resources.catalog.filter_options()["gpu"])
     gpu_count = _some(lambda resources: resources.catalog.filter_options()["gpu_count"])
     min_memory_gib: Field[float | None] = asked(None)
-    confidence = one_of(CONFIDENCE_LABELS)
-    market = one_of(MARKET_CHOICES)
+    confidence = one_of({level: sentence(words) for level, words in CONFIDENCE_LABELS.items()})
+    market = one_of({market: sentence(market) for market in MARKET_CHOICES})
     region = _one_known(lambda resources: resources.catalog.filter_options()["region"])
     spot_discount: Field[int | None] = number(None, 1, 99)
     include_retired = asked(False)

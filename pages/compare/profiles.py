@@ -95,7 +95,7 @@ def compare(resources: Resources, candidates: Sequence[Candidate], shown: Predic
     `shown`: what Predict shows of its profile: with a latency that the visitor trusts and their own measurements.
     """
     network, held = session.network, [one.held for one in candidates]
-    how: Any = {name: getattr(network, name) for name in ("method", "precision", "training_code")}
+    how: Any = {name: getattr(network, name) for name in ("method", "precision", "training_code", "checkpointing")}
     known: Any = [{"profile": one.profile, "anchor": one.anchor, "latency_ms": one.latency_ms} for one in held]
     found = answer_compare(resources, [ProfileQuestion(**one, **how) for one in known])
     compared = []

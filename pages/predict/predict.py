@@ -30,7 +30,7 @@ from profet_core.training.plans import Period, Plan
 from profet_core.training.recommend import Recommended
 from profet_core.training.words import error_sentence
 from ui import tables
-from ui.columns import predict_columns
+from ui.columns import DOTS, predict_columns
 from ui.custom import profile_in_slot
 from ui.fields import (
     choice,
@@ -56,7 +56,7 @@ from ui.resources import Resources
 from ui.session import NetworkFile, Part, PredictView, Training, session
 from ui.words import plain
 
-TITLE = ":primary[PROFET]\N{EN SPACE}Which cloud GPU should I train my network on?"
+TITLE = ":primary[PROFET]\N{EN SPACE}Which cloud GPU should I train my vision network on?"
 NO_PROFILE = "No profile? Use a network's name"
 #: Keys of what is remembered between two moves of a slider, and of the choice of an instance.
 _PROFILED, _DETAILS = "predict:profiled", "predict:details"
@@ -129,7 +129,8 @@ def main(resources: Resources) -> None:
         every = session.offers.preset == Preset.ALL and not (session.training.whole_nodes or session.offers.gpu_count)
         count = f"All single-GPU offers ({len(rows)}). " if every else ""
         data = "data, " if session.training.loading == "off" else ""
-        st.caption(f"{count}{_BOUNDARY.format(data)} {price_line(row.offer for row in rows)}", width="content")
+        dots = f" {DOTS}" if session.predict.chart == "table" else ""
+        st.caption(f"{count}{_BOUNDARY.format(data)} {price_line(row.offer for row in rows)}{dots}", width="content")
         if session.predict.chart == "scatter":
             _details_choice(rows)
     if plans:
@@ -172,6 +173,7 @@ def _show_result(
             choices=session.predict_table,
             stem="profet-predict",
             title=f"{PredictView.per.options[per]}: time and cost",
+            sorted_by={Sort.COST: "cost", Sort.LATENCY: "time", Sort.NAME: "plan"}[Sort(session.predict.sort)],
             charts=None,
         )
 

@@ -11,6 +11,7 @@ import numpy as np
 import streamlit as st
 
 from profet_core.answers.advise import AdviseAnswer
+from profet_core.answers.by_layers import NetworkPrediction
 from profet_core.catalog.collection import is_custom
 from profet_core.catalog.gpus import is_half
 from profet_core.catalog.instance import (
@@ -514,7 +515,7 @@ def _computed(resources: Resources, network: Predicted, plan: Plan) -> list[str]
     """Return what the step and the memory verdict are computed from."""
     prediction = network.training.prediction
     lines = [sentence(part) for part in plan.row.note.split("; ") if part]
-    if network.held.is_network:
+    if isinstance(prediction, NetworkPrediction):
         lines += [] if plan.fit is None else [f"Memory: {plan.fit.why}"]
         return [plain(f"{line}.") for line in lines]
     rows = [one for one in prediction.predictions if one.instance == plan.instance and one.members]

@@ -26,7 +26,7 @@ from profet_core.catalog.collection import nearest, prices_version
 from profet_core.catalog.instance import AVAILABLE, ON_DEMAND
 from profet_core.catalog.launch import Launch, launch_of
 from profet_core.errors import InputError
-from profet_core.layers.by_name import NO_NETWORK
+from profet_core.layers.by_name import NO_NAMES
 from profet_core.offers import OfferTable
 from profet_core.questions import AdviseQuestion, TrainingQuestion
 from profet_core.training.advise import Advice, advise
@@ -289,7 +289,7 @@ def node_rows(
     size: tuple[int, int | None],
 ) -> OfferTable:
     """Return steps of one GPU at `size` (batch size, pixels), scaled to whole nodes if the question asks for them."""
-    if not question.whole_nodes and question.network in (None, NO_NETWORK) and question.parameters is None:
+    if not question.whole_nodes and question.network in (None, *NO_NAMES) and question.parameters is None:
         return steps
     batch_size, pixels = size
     network = chosen_parameters(question.network, question.parameters, named_meta(training.profile), pixels)

@@ -24,7 +24,7 @@ from profet_core.catalog.custom_instances import served_custom_path
 from profet_core.catalog.gpus import Gpus
 from profet_core.errors import ArtifactError, CatalogError, InputError, NoPredictionError
 from profet_core.files import default_models_folder, home_folder
-from profet_core.layers.by_name import NO_NETWORK
+from profet_core.layers.by_name import NO_NAMES
 from profet_core.layers.networks import counts_of, named_network, network_in_file_name
 from profet_core.offers import OfferStep
 from profet_core.prediction.checks import refusal_by
@@ -156,7 +156,7 @@ def chosen_parameters(
     network: str | None, parameters: float | None, meta: ProfileMeta, pixels: int | None
 ) -> NetworkParameters | None:
     """Parameters from the question's network or number, else from the profile; None if unknown."""
-    network = None if network == NO_NETWORK else network
+    network = None if network in NO_NAMES else network
     if network is not None and parameters is not None:
         raise InputError("Give {network} or {parameters}, not both.", "network", "parameters")
     if network is not None:
@@ -177,7 +177,7 @@ def recorded_parameters(meta: ProfileMeta) -> NetworkParameters | None:
     if count is not None:
         return NetworkParameters(count) if 1 <= count <= MAX_PARAMETERS else None
     with suppress(InputError):
-        return parameters_of(meta.network, meta.pixels) if meta.network not in (None, NO_NETWORK) else None
+        return parameters_of(meta.network, meta.pixels) if meta.network not in (None, *NO_NAMES) else None
     return None
 
 
@@ -286,7 +286,7 @@ def question_anchor(context: Context, question: ProfileQuestion) -> str:
     """
     models = context.models
     # No anchor could help.
-    if reason := refusal_by(models, question.profile):
+    if reason := refusal_by(models, question.profile, question.network):
         raise NoPredictionError(reason)
     if question.anchor is not None:
         return question.anchor

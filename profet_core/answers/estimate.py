@@ -69,6 +69,7 @@ def answer_estimate(context: Context, question: EstimateQuestion, file: Network 
         precision=question.precision,
         training_code=question.training_code or PLAIN,
         frozen_backbone=question.frozen_backbone,
+        checkpointing=question.checkpointing,
     )
     wanted = None if targets is None else [*targets.instances, *targets.gpus]
     sizes = question.batch, question.images, question.validation_images
@@ -96,6 +97,7 @@ def answer_estimate(context: Context, question: EstimateQuestion, file: Network 
             profiled_precision=question.profiled_precision,
             precision=question.precision,
             training_code=question.training_code or AS_PROFILED,
+            checkpointing=question.checkpointing,
         )
         profiled = predicted_profile(context, asked, read_as(question.profile, None), question.latency_ms)
         warnings += [Note(Code.COMPARED_PROFILE, text=note) for note in profiled.warnings]

@@ -10,7 +10,12 @@ from typing import Any, Unpack
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from profet_core.answers.by_layers import NetworkPrediction, NetworkProfile, network_prediction
+from profet_core.answers.by_layers import (
+    NetworkPrediction,
+    NetworkProfile,
+    network_prediction,
+    recorded_transformer,
+)
 from profet_core.answers.context import Context, Targets, filtered_context, filtered_rows, question_anchor
 from profet_core.answers.documents import GPU_ROW, STEP_ROW, UNKNOWN_OPERATIONS, Keys, keys
 from profet_core.catalog import Catalog
@@ -22,8 +27,18 @@ from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.operations import is_set_aside, kind_of
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError, ProfetError
 from profet_core.layers.by_name import step_by_counts
+from profet_core.layers.estimate import checkpointed_note
 from profet_core.offers import OfferTable
-from profet_core.prediction.checks import Diagnosis, check_latency, counted, diagnose, read_as, refusal, refusal_by
+from profet_core.prediction.checks import (
+    Diagnosis,
+    check_latency,
+    counted,
+    diagnose,
+    is_transformer,
+    read_as,
+    refusal,
+    refusal_by,
+)
 from profet_core.prediction.counts import ByCounts
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import PredictOptions, predict
@@ -32,7 +47,7 @@ from profet_core.prediction.sizes import curves_at, joint_predictions, other_net
 from profet_core.prediction.table import Prediction
 from profet_core.prediction.targets import find_anchor
 from profet_core.questions import PredictQuestion, ProfileQuestion, TrainingQuestion
-from profet_core.training.memory import FitAnswer, fit_answer, gpu_memory_gib, recorded_step
+from profet_core.training.memory import CHECKPOINTING, FitAnswer, fit_answer, gpu_memory_gib, recorded_step
 from profet_core.transfer.custom_gpu import speed_bounds, with_custom_gpus
 from profet_profiles import Profile
 from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS
@@ -88,6 +103,10 @@ def predicted_profile(
             f"The profile says its precision is {recorded}, not {stated}: remove {{profiled_precision}}.",
             "profiled_precision",
         )
+    if is_transformer(profile, question.network):
+        asked = structs.replace(question, latency_ms=latency_ms, anchor=anchor)
+        found = recorded_transformer(context, asked, profile, anchor)
+        return network_prediction(context, structs.replace(asked, profile=found))
     if latency_ms is None and not question.without_latency:
         latency_ms = profile.meta.step_latency_ms
     every: PredictOptions = {
@@ -98,7 +117,13 @@ def predicted_profile(
         "by_counts": partial(step_by_counts, given=question.network),
         **options,
     }
-    return predict(context.models, context.catalog, profile, anchor, latency_ms=latency_ms, **every)
+    predicted = predict(context.models, context.catalog, profile, anchor, latency_ms=latency_ms, **every)
+    if not question.checkpointing:
+        return predicted
+    again = CHECKPOINTING[False]
+    table = predicted.table.slowed(again.time_factor, again.time_log_sd)
+    warnings = *predicted.warnings, checkpointed_note(is_transformer=False)
+    return structs.replace(predicted, table=table, warnings=warnings, checkpointing=True)
 
 
 def _sized(profile: Profile, batch_size: int | None, pixels: int | None, which: str) -> Profile:
@@ -175,6 +200,8 @@ def predicted_training(
     """
     first = prediction or predicted_question(context, question)
     if isinstance(first, NetworkPrediction):
+        if question.second is not None:
+            raise OptionalInputError("{second} is for CNNs: other sizes follow from the network's layers.", "second")
         here = first.at(question.at_batch or first.batch_size or 1, question.at_pixels, None)
         return PredictedTraining((first,), here.batch_size or 1, here.pixels, here.predictions, here.warnings)
     if first.batch_size is None and question.images is not None:
@@ -258,7 +285,9 @@ def memory_fits(
     share = models.transfer.rates.activation_share
     # Activations in the precision of the answer over those of the profiled step.
     growth = 1.0 if half == recorded_half else share if half else 1 / share
-    step = recorded_step(first.profile, catalog, gpus, (first.anchor, *ran_on), second)
+    step = recorded_step(
+        first.profile, catalog, gpus, (first.anchor, *ran_on), second, checkpointing=first.checkpointing
+    )
     memories_gib = {name: gpu_memory_gib(catalog, gpus, name) for name in instances}
     # Only an instance's memory matters, and many have the same.
     every = set(memories_gib.values())
@@ -393,7 +422,7 @@ def _each(context: Context, question: ProfileQuestion) -> EachPrediction:
         except (InputError, NoPredictionError) as error:
             return EachPrediction(question.profile, refusal=str(error))
     profile, latency_ms, doubt = counted(question.profile, question.latency_ms), question.latency_ms, ""
-    if refused := refusal_by(models, profile):
+    if refused := refusal_by(models, profile, question.network):
         return EachPrediction(profile, refusal=refused)
     if question.anchor is None:
         return EachPrediction(profile)

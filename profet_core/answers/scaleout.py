@@ -168,6 +168,7 @@ def profiled_training(question: ScaleoutQuestion) -> TrainingQuestion | None:
         profiled_precision=question.profiled_precision,
         training_code=question.training_code,
         precision=question.precision,
+        checkpointing=question.checkpointing,
         network=question.network,
         images=question.images,
         at_batch=question.batch,

@@ -206,9 +206,9 @@ SHARES = Shares()
 #: What steps of one program share, over the spread of sources: tuned code is further off than their usual spread.
 OF_PROGRAM = 2.0
 #: Error of a measured time; and the least that an answer scaled from it has.
-_TIME_LOG_SD, _LEAST_LOG_SD = 0.02, 0.03
+TIME_LOG_SD, _LEAST_LOG_SD = 0.02, 0.03
 #: Steps to the mean: a part of the way, half of it after one that went back, and a little more of it after others.
-_ITERATIONS, _BACK, _ON, _CONVERGED = 150, 0.5, 1.2, 1e-9
+_ITERATIONS, _BACK, _ON, _CONVERGED = 150, 0.5, 1.2, 1e-8
 
 
 class Steps(Struct, frozen=True):
@@ -344,7 +344,7 @@ class Learned(Struct, frozen=True):
         cls,
         given: Steps,
         given_ms: FloatArray,
-        given_log_sd: FloatArray | float = _TIME_LOG_SD,
+        given_log_sd: FloatArray | float = TIME_LOG_SD,
         shares: Shares = SHARES,
     ) -> Learned:
         """Learn from steps and their measured latencies."""
@@ -368,7 +368,8 @@ class Learned(Struct, frozen=True):
             for_work, for_launch = np.stack([for_work, for_launch]) + part * moves.reshape(2, -1)
             if part * np.abs(moves).max() <= _CONVERGED * max(np.abs(for_work).max(), np.abs(for_launch).max()):
                 break
-        return cls(given, now, for_work, for_launch, np.linalg.inv(covariance), shares)
+        inverse = np.asarray(np.linalg.inv(covariance), float)
+        return cls(given, now, for_work, for_launch, inverse, shares)
 
     def on(self, steps: Steps, at: Sequence[Steps] = ()) -> Steps:
         """Steps of the network by what was learned.
@@ -381,8 +382,8 @@ class Learned(Struct, frozen=True):
         to_work, to_launch = of_steps = _covariances(steps, self.given, self.shares)
         others = [] if len(at) == 1 and at[0] is steps else at
         there = [_covariances(one, self.given, self.shares) for one in others] or [of_steps]
-        log_work = sum(work @ self.for_work for work, _ in there) / len(there)
-        log_launch = sum(launch @ self.for_launch for _, launch in there) / len(there)
+        log_work = np.mean([work @ self.for_work for work, _ in there], axis=0)
+        log_launch = np.mean([launch @ self.for_launch for _, launch in there], axis=0)
         moved = steps.at_launches_of(others).moved(log_work, log_launch)
         launched, by_launch = moved.by_host[:, None], self.now.by_host
         cross = (1 - launched) * to_work * (1 - by_launch) + launched * to_launch * by_launch

@@ -14,8 +14,8 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
-from profet_core.errors import InputError, not_a_cnn
-from profet_core.layers.network import VALUE_NAMES, Counts, Elements, Flops
+from profet_core.errors import InputError, no_vision
+from profet_core.layers.network import VALUE_NAMES, Counts, Elements, Flops, check_patches, with_attention
 from profet_core.shipped import shipped_bytes
 
 #: Image sizes of a network by name.
@@ -47,6 +47,7 @@ _CALL = re.compile(
 #: are: a file's ending, a data set, what says how it is trained (8xb32-coslr, 1x).
 _SUFFIXES = re.compile(
     r"(?:\.(?:pth?|ya?ml|py)|[-_ .](?:imagenet(?:[-_]?(?:1k|2[12]k))?|(?:in)?(?:1|12|21|22)k|coco(?:2017)?|voc|ade20k"
+    r"|22kto1k(?:-ft)?|[pf]t22k|1-layer|hf"
     r"|cityscapes|pretrained|default|3rdparty|(?:s|w|sw)sl|\d+xb\d+(?:-[a-z0-9]+)*)|(?<=fpn)[-_ ][1-6]x)$",
     re.IGNORECASE,
 )
@@ -126,7 +127,7 @@ _ALIASES = tuple(
         rf"({_WIDE})x?~?(\d)~(\d\d)": r"\1_\2\3",
         **{
             pattern: name
-            for size, letter in (("tiny", "ti?"), ("small", "s"), ("base", "b"), ("large", "l"))
+            for size, letter in (("tiny", "ti?"), ("small", "s"), ("base", "b"), ("large", "l"), ("giant", "g"))
             for pattern, name in (
                 (f"(?:mae)?vit(?:mae)?(?:{size}|{letter})(?:p(?:atch)?16)?", f"vit_{size}_patch16_224"),
                 (f"vit(?:{size}|{letter})(?:p(?:atch)?)?(32)", f"vit_{size}_patch32_224"),
@@ -139,9 +140,34 @@ _ALIASES = tuple(
                 (f"eva02(?:{size}|{letter})", f"eva02_{size}_patch14_224"),
                 (f"swin{size}", f"swin_{size}_patch4_window7_224"),
                 (f"swinv2{size}", f"swinv2_{size}_window8_256"),
+                (rf"swinv2{size}patch4window(\d+)~256", rf"swinv2_{size}_window\1_256"),
+                (rf"swinv2{size}patch4window(\d+)to(\d+)~192to256", rf"swinv2_{size}_window\1to\2_192to256"),
+                (rf"dinovit{letter}(8|16)", rf"vit_{size}_patch\1_224"),
+                (f"dinov2withregisters{size}", f"vit_{size}_patch14_reg4_dinov2"),
+                (f"dinov3vit{letter}16(?:pretrain)?(?:lvd1689m)?", f"vit_{size}_patch16_dinov3"),
             )
         },
         "vit(?:huge|h)(?:14)?": "vit_huge_patch14_224",
+        # Hugging Face's classes, as their configurations are by default.
+        **{
+            f"{name}(?:for(?:masked)?imageclassification(?:withteacher)?|backbone|model|config)": meant
+            for name, meant in {
+                "vit": "vit_base_patch16_224",
+                "vitmae": "vit_base_patch16_224",
+                "deit": "deit_base_distilled_patch16_224",
+                "beit": "beit_base_patch16_224",
+                "swin": "swin_tiny_patch4_window7_224",
+                "swinv2": "swinv2_tiny_window8_256",
+                "dinov2": "vit_base_patch14_dinov2",
+                "dinov2withregisters": "vit_base_patch14_reg4_dinov2",
+                "convnext": "convnext_tiny",
+                "convnextv2": "convnextv2_tiny",
+                "resnet": "resnet50",
+                "mobilevit": "mobilevit_s",
+                "mobilenetv2": "mobilenet_v2",
+                "poolformer": "poolformer_s12",
+            }.items()
+        },
         "yolov?~?(11|12|26)~?(.*)": r"yolo\1\2",
         "yolov?~?(\\d+)~?(.*)": r"yolov\1\2",
         "yolov?~?(\\d+)(n|s|m|l|x)(?:ano|mall|edium|arge|large)": r"yolov\1\2",
@@ -149,7 +175,7 @@ _ALIASES = tuple(
     }.items()
 )
 #: Of names that aren't in the table: what no network is called that can be estimated.
-_NO_CNN = re.compile(
+_NO_VISION = re.compile(
     r"(?i)\b(bert|roberta|distilbert|gpt|llama|mistral|qwen|gemma|t5|whisper|wav2vec2?|lstm|gru|rnn|transformer|"
     r"(rt)?detr|segformer|mask2?former|clip|siglip|sam|cvt|dpt|mit-b\d|yolos)(?![a-z])"
 )
@@ -215,12 +241,12 @@ def network_name(text: str) -> str:
     """
     found = named_network(text)
     if found.is_refused:
-        raise _no_cnn(text)
+        raise _no_vision_name(text)
     return found.name
 
 
 def sized_name(text: str) -> str:
-    """The unique name of the CNN that is meant, or the text, if it names a checkpoint of another image size.
+    """The unique name of the network that is meant, or the text, if it names a checkpoint of another image size.
 
     >>> sized_name("ResNet-50"), sized_name("timm/convnext_base.fb_in22k_ft_in1k_384")
     ('resnet50', 'timm/convnext_base.fb_in22k_ft_in1k_384')
@@ -247,15 +273,15 @@ def named_network(text: str) -> NamedNetwork:
         name, pixels = found
         network = _table()[name]
         return network if pixels in (None, network.native_pixels) else replace(network, native_pixels=pixels)
-    if _NO_CNN.search(typed.replace("_", "-")):
-        raise _no_cnn(text)
+    if _NO_VISION.search(typed.replace("_", "-")):
+        raise _no_vision_name(text)
     near = near_names(text)
     offered = f"Did you mean {', '.join(near)}? Or give" if near else "Give"
     raise InputError(f"Unknown network {text[:60]!a}. {offered} its ONNX or .keras file.")
 
 
 def near_names(text: str) -> tuple[str, ...]:
-    """Names of CNNs that were perhaps meant: the text's start, what starts with the text, and what is alike."""
+    """Names of networks that were perhaps meant: the text's start, what starts with the text, and what is alike."""
     typed = _typed(text)
     *_, (bare, _), _, _ = _readings(typed)
     key = _key(_PREFIXES.sub("", bare))
@@ -273,9 +299,9 @@ def near_names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, (start, *near))))[:_MAX_OFFERED]
 
 
-def _no_cnn(text: str) -> InputError:
-    what, known = f"{text[:60]!a} can't be estimated", "CNNs and vision transformers"
-    return InputError(not_a_cnn(what, "it is recurrent, or reads more than images", "Give one", known))
+def _no_vision_name(text: str) -> InputError:
+    what = f"{text[:60]!a} can't be estimated"
+    return InputError(no_vision(what, "it is recurrent, or reads more than images", "Give one"))
 
 
 def other_definitions(name: str) -> tuple[str, ...]:
@@ -311,6 +337,7 @@ _WORDS, _MAX_WORDS = re.compile(r"[^\W_]+"), 4
 _MIN_LETTERS = 4
 
 
+@lru_cache(maxsize=1_000)
 def network_in_file_name(file_name: str) -> str | None:
     """The network that a file's name states, as its library spells it; None if it states none, or two.
 
@@ -332,6 +359,7 @@ def network_in_file_name(file_name: str) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
+@lru_cache(maxsize=1_000)
 def as_in_tensorflow(text: str) -> str:
     """The network that a name without a library means in TensorFlow: a measured one, Keras's, or any.
 
@@ -377,12 +405,7 @@ def counts_of(name: str, pixels: int | None = None, classes: int | None = None) 
     pixels = network.native_pixels if pixels is None else pixels
     if not MIN_PIXELS <= pixels <= MAX_PIXELS:
         raise InputError(f"Images of {pixels:,} pixels are not supported: use {MIN_PIXELS} to {MAX_PIXELS:,}.")
-    if pixels % network.size_step:
-        below = max(pixels // network.size_step, 1) * network.size_step
-        raise InputError(
-            f"{network.name} cuts images into patches of {network.size_step} pixels: use {below} or "
-            f"{below + network.size_step} pixels instead of {pixels:,}."
-        )
+    check_patches(network.name, network.size_step, pixels)
     if classes is not None and not 1 <= classes <= MAX_CLASSES:
         raise InputError(f"{classes:,} classes are not supported: use 1 to {MAX_CLASSES:,}.")
     if classes is not None and not network.counts.features:
@@ -438,7 +461,19 @@ def _grown(sizes: Mapping[int, Counts], pixels: int) -> Counts:
         value = start + share * (end - start)
         # Far below the smallest size a line may fall below zero.
         grown.append(max(round(value), round(min(start, end) * (pixels / one.pixels) ** 2) if value < 0 else 0))
-    return replace(Counts.from_values(grown), pixels=pixels)
+    found = replace(Counts.from_values(grown), pixels=pixels)
+    pairs = (one.flops.product, other.flops.product), (one.elements.score, other.elements.score)
+    larger = math.log(other.pixels / one.pixels)
+    if not min(map(min, pairs)) or math.log(pairs[0][1] / pairs[0][0]) < _ATTENDS_WHOLE * larger:
+        return found
+    # Attention over the whole image grows with the square of its tokens.
+    products, scores = (start * (end / start) ** (math.log(pixels / one.pixels) / larger) for start, end in pairs)
+    return with_attention(found, products - found.flops.product, scores - found.elements.score)
+
+
+#: Power of the image's side by which attention's products grow at least where it is over the whole image: 4, over
+#: windows 2.
+_ATTENDS_WHOLE = 3.0
 
 
 @cache

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum, StrEnum
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct, field
@@ -48,6 +49,16 @@ _ARE_PRODUCTS = np.isin(KINDS, PRODUCTS)
 OF_TRANSFORMERS = (*PRODUCTS, "attention score")
 #: Kinds whose rate follows the peak of plain cores; other FLOPs follow that of tensor cores, where there are any.
 _ON_PLAIN_CORES = ("depthwise convolution",)
+_COMPUTES = np.array([kind in FLOPS and kind not in PRODUCTS for kind in KINDS])
+_ON_TENSOR_CORES = np.array([kind in FLOPS and kind not in (*PRODUCTS, *_ON_PLAIN_CORES) for kind in KINDS])
+_MOVES = np.array([kind in ELEMENTS for kind in KINDS])
+_ENDS = np.array([kind == "kernels" for kind in KINDS])
+#: Kinds that write the tensors of a step; how large they are on average says how much of them a cache holds.
+WRITTEN = (
+    *("convolution and product outputs", "depthwise outputs", "normalization", "activation function", "elementwise"),
+    *("pooling", "copy"),
+)
+_ARE_WRITTEN = np.isin(KINDS, WRITTEN)
 #: Compute capability from which attention is fused: Turing.
 _FUSED_FROM = 7.5
 
@@ -61,6 +72,9 @@ class Mode(IntEnum):
     HALF_CHANNELS_LAST = 3
     HALF_PLAIN_CORES = 4
     HALF_TUNED = 5
+
+
+_WITHOUT_TENSOR_CORES = (Mode.FP32, Mode.HALF_PLAIN_CORES)
 
 
 def mode_of(gpu: Gpu, precision: str, code: str) -> Mode:
@@ -91,6 +105,42 @@ def log_peaks(gpu: Gpu, mode: Mode) -> FloatArray:
     found[-len(NO_PEAK) :] = 1.0
     logs: FloatArray = np.log(found)
     return logs
+
+
+#: Usual multiples of plain cores' peak on tensor cores, watts per TFLOP/s, and clock: where the terms below are zero.
+_USUAL_TF32, _USUAL_HALF, _USUAL_WATTS, _USUAL_MHZ = 4.0, 8.0, 8.0, 1500.0
+
+
+def log_tensor_peak(gpu: Gpu, mode: Mode) -> float:
+    """Logarithm of a mode's peak on tensor cores over a usual multiple of plain cores'; 0 without tensor cores."""
+    if mode in _WITHOUT_TENSOR_CORES:
+        return 0.0
+    tensor, usual = gpu.fp16_tensor_dense_tflops, _USUAL_HALF
+    if mode is Mode.TF32:
+        tensor, usual = gpu.tf32_tensor_dense_tflops, _USUAL_TF32
+    return math.log(tensor / gpu.fp32_tflops / usual) if tensor else 0.0
+
+
+def log_watts(gpu: Gpu) -> float:
+    """Logarithm of a GPU's power limit per TFLOP/s over a usual one: how well it keeps its clock."""
+    return math.log(gpu.tdp_w / gpu.fp32_tflops / _USUAL_WATTS)
+
+
+def log_clock(gpu: Gpu) -> float:
+    """Logarithm of a GPU's clock over a usual one: the end of a kernel takes so much less."""
+    return math.log(gpu.boost_mhz / _USUAL_MHZ)
+
+
+def log_cached(l2_mb: FloatArray, is_half: np.ndarray, written: FloatArray, kernels: FloatArray) -> FloatArray:
+    """How much of a step's tensors the cache of a GPU holds: the logarithm of 1 + cache / two tensors of mean size.
+
+    Parameters
+    ----------
+    written, kernels : millions of values that a step writes, and by how many kernels.
+    """
+    tensor_mb = np.where(is_half, 2.0, 4.0) * written / np.maximum(kernels, 1.0)
+    found: FloatArray = np.log1p(l2_mb / (2 * np.maximum(tensor_mb, 1e-3)))
+    return found
 
 
 def fuses_attention(gpu: Gpu) -> bool:
@@ -155,14 +205,10 @@ def case_of(counts: Counts) -> Case:
 
 #: Below this batch a step waits for its host more than for its GPU.
 SMALL_BATCH = 16
-_USUAL_BATCH = 64
 #: Costs that are kept.
 _MAX_MADE = 5_000
-#: Part of what small batches say of a GPU that holds at large ones.
-_MIN_EFFECT = 0.3
 #: Uncertainty of a GPU's speed of whose chip alone steps are known.
 _SIBLING_LOG_SD = 0.12
-_IS_ONCE = np.array([kind in (*ONCE, "kernels") for kind in KINDS])
 
 
 class GpuEffects(Struct, frozen=True):
@@ -173,22 +219,35 @@ class GpuEffects(Struct, frozen=True):
     log_costs : added to the log cost of each kind, (kinds,).
     log_sd : uncertainty of its speed.
     rows : steps that it was fitted on.
-    is_small : whether all of them had small batches, whose values may stay in the cache: at larger ones less holds.
     gpu, log_launch : of an instance, its GPU, and its launches over those of its host's generation.
     """
 
     log_costs: FloatArray
     log_sd: float
     rows: int
-    is_small: bool
     gpu: str = ""
     log_launch: float = 0.0
 
-    def at(self, batch_size: int) -> FloatArray:
-        """What holds at a batch size, (kinds,)."""
-        share = max(SMALL_BATCH / batch_size, _MIN_EFFECT) if self.is_small and batch_size > SMALL_BATCH else 1.0
-        # What a step takes once doesn't change with its batch.
-        return np.where(_IS_ONCE, self.log_costs, share * self.log_costs)
+
+class Powers(NamedTuple):
+    """How rates follow specs: a GPU of twice the figure is faster by 2 to that power.
+
+    Attributes
+    ----------
+    compute, bandwidth : of the peaks.
+    tf32, half : of tensor cores' peak over plain cores', besides.
+    watts : of the power limit per TFLOP/s.
+    cache : of the part of a step's tensors that the cache holds, as `log_cached` has it.
+    clock : of the end of a kernel.
+    """
+
+    compute: float
+    bandwidth: float
+    tf32: float
+    half: float
+    watts: float
+    cache: float
+    clock: float
 
 
 class Framework(Struct, frozen=True):
@@ -280,9 +339,10 @@ class RateModel(Struct, frozen=True):
     Attributes
     ----------
     log_costs : logarithm of milliseconds per unit of work by mode and kind on a GPU whose peaks are 1, (modes, kinds).
-    powers : how rates follow the peaks of compute and of bandwidth.
+    powers : how rates follow specs.
     gpus : name -> effects.
     generations : compute capability -> effects of a GPU without measured steps, (kinds,).
+    on_tensor_cores : compute capability -> added to the log costs of convolutions and products there.
     unknown_gpu_log_sd : uncertainty of a GPU without measured steps.
     source_log_sd : of a training by another framework, host and measurement than the average one.
     average : framework of an unknown training.
@@ -299,9 +359,10 @@ class RateModel(Struct, frozen=True):
     """
 
     log_costs: FloatArray
-    powers: tuple[float, float]
+    powers: Powers
     gpus: Mapping[str, GpuEffects]
     generations: Mapping[float | None, FloatArray]
+    on_tensor_cores: Mapping[float | None, float]
     unknown_gpu_log_sd: float
     source_log_sd: float
     average: Framework
@@ -314,32 +375,32 @@ class RateModel(Struct, frozen=True):
     fitted_on: Mapping[str, str]
     launch_log_sd: float
     checksum: str = ""
-    made: dict[tuple[Gpu, Mode, bool, str, int], FloatArray] = field(default_factory=dict)
+    made: dict[tuple[Gpu, Mode, bool, str], FloatArray] = field(default_factory=dict)
 
-    def _costs_ms(self, gpu: Gpu, mode: Mode, is_measured: bool, instance: str, batch_size: int) -> FloatArray:
+    def _costs_ms(self, gpu: Gpu, mode: Mode, is_measured: bool, instance: str) -> FloatArray:
         """`costs_ms`, kept: of one GPU they are the same for every network."""
-        effects = self.gpus.get(gpu.name)
-        # Only few GPUs' effects depend on the batch size.
-        key = gpu, mode, is_measured, instance, batch_size if effects is not None and effects.is_small else 0
+        key = gpu, mode, is_measured, instance
         if key not in self.made:
             if len(self.made) >= _MAX_MADE:
                 self.made.clear()
-            framework = self.measured if is_measured else self.average
-            self.made[key] = self.costs_ms(gpu, mode, framework, instance, batch_size)
+            self.made[key] = self.costs_ms(gpu, mode, self.measured if is_measured else self.average, instance)
         return self.made[key]
 
-    def costs_ms(
-        self, gpu: Gpu, mode: Mode, framework: Framework, instance: str = "", batch_size: int = _USUAL_BATCH
-    ) -> FloatArray:
-        """Milliseconds per unit of work of each kind, (kinds,): the reciprocals of the rates."""
-        powers = np.full(len(KINDS), self.powers[1])
-        powers[: len(FLOPS)] = [PRODUCT_POWER if kind in PRODUCTS else self.powers[0] for kind in FLOPS]
+    def costs_ms(self, gpu: Gpu, mode: Mode, framework: Framework, instance: str = "") -> FloatArray:
+        """Milliseconds per unit of work of each kind, (kinds,), of tensors that no cache holds: 1 / the rates."""
+        powers = np.full(len(KINDS), self.powers.bandwidth)
+        powers[: len(FLOPS)] = [PRODUCT_POWER if kind in PRODUCTS else self.powers.compute for kind in FLOPS]
         logs = self.log_costs[mode] + framework.log_costs - powers * log_peaks(gpu, mode)
+        if mode not in _WITHOUT_TENSOR_CORES:
+            power = self.powers.tf32 if mode is Mode.TF32 else self.powers.half
+            of_generation = self.on_tensor_cores.get(gpu.compute_capability, 0.0)
+            logs += _ON_TENSOR_CORES * (of_generation - power * log_tensor_peak(gpu, mode))
+        logs -= _COMPUTES * self.powers.watts * log_watts(gpu) + _ENDS * self.powers.clock * log_clock(gpu)
         effects = self.gpus.get(gpu.name)
         if framework is self.measured and instance in self.instances:
             effects = self.instances[instance]
         if effects is not None:
-            logs = logs + effects.at(batch_size)
+            logs = logs + effects.log_costs
         elif gpu.compute_capability in self.generations:
             logs = logs + self.generations[gpu.compute_capability]
         costs: FloatArray = np.exp(logs)
@@ -368,7 +429,8 @@ class RateModel(Struct, frozen=True):
         if is_measured and instance in self.instances:
             log_launch += self.instances[instance].log_launch
         work = self.weighted_work(counts, batch_size, fuses_attention(gpu))
-        work_ms = work * self.costs_ms(gpu, mode, framework, instance, batch_size)
+        work_ms = work * self.costs_ms(gpu, mode, framework, instance)
+        work_ms[_MOVES] *= self._uncached([gpu], [mode], counts, batch_size)
         launch_ms = counts.layers.operations * math.exp(log_launch) * host.launch
         return work_ms, launch_ms, math.exp(framework.log_start_ms)
 
@@ -394,7 +456,7 @@ class RateModel(Struct, frozen=True):
             work = work[[int(fuses_attention(gpu)) for gpu, _ in targets]]
         costs_ms = np.array(
             [
-                self._costs_ms(gpu, mode, is_measured, instance, batch_size)
+                self._costs_ms(gpu, mode, is_measured, instance)
                 for (gpu, _), mode, instance in zip(targets, modes, instances, strict=True)
             ]
         )
@@ -403,7 +465,18 @@ class RateModel(Struct, frozen=True):
         ]
         hosts = np.array([host.launch for _, host in targets])
         launch_ms = counts.layers.operations * np.exp(framework.log_launch + np.array(log_launches)) * hosts
-        return (costs_ms * work).sum(axis=1), launch_ms, math.exp(framework.log_start_ms)
+        moved_ms = (costs_ms * work)[:, _MOVES].sum(axis=1)
+        uncached = self._uncached([gpu for gpu, _ in targets], modes, counts, batch_size)
+        work_ms = (costs_ms * work).sum(axis=1) - (1 - uncached) * moved_ms
+        return work_ms, launch_ms, math.exp(framework.log_start_ms)
+
+    def _uncached(self, gpus: Sequence[Gpu], modes: Sequence[Mode], counts: Counts, batch_size: int) -> FloatArray:
+        """What moving values takes of the time without a cache, (gpus,)."""
+        written = work_of(counts, batch_size)[_ARE_WRITTEN].sum()
+        l2_mb, in_half = np.array([gpu.l2_mb for gpu in gpus]), np.array(modes) >= Mode.HALF
+        kernels = np.array(counts.layers.operations, float)
+        found: FloatArray = np.exp(-self.powers.cache * log_cached(l2_mb, in_half, written, kernels))
+        return found
 
     def weighted_work(self, counts: Counts, batch_size: int, fuses_attention: bool) -> FloatArray:
         """Work of one step by kind, (kinds,), as `work_of` counts it; of a transformer times its costs over a CNN's."""
@@ -429,7 +502,7 @@ def case_key(case: Case, mode: Mode, batch_size: int) -> str:
     return f"{case}, {precision}{', small batch' if batch_size < SMALL_BATCH else ''}"
 
 
-RATES_NAME, RATES_VERSION = "estimate.json", 7
+RATES_NAME, RATES_VERSION = "estimate.json", 8
 
 
 def rate_model_of(models: Models) -> RateModel:
@@ -456,10 +529,13 @@ def rate_model(content: JsonObject) -> RateModel:
         raise ValueError("other kinds or modes")
     return RateModel(
         log_costs=np.stack([_kinds(row) for row in content["log_costs"].values()]),
-        powers=(finite_number(content["powers"]["compute"]), finite_number(content["powers"]["bandwidth"])),
+        powers=Powers(**{str(name): finite_number(value) for name, value in content["powers"].items()}),
         gpus=_with_unlisted({str(name): _effects(row) for name, row in content["gpus"].items()}),
         generations=MappingProxyType(
             {row["compute_capability"]: _kinds(row["log_costs"]) for row in content["generations"]}
+        ),
+        on_tensor_cores=MappingProxyType(
+            {row["compute_capability"]: finite_number(row["log_tensor_cost"]) for row in content["generations"]}
         ),
         unknown_gpu_log_sd=finite_number(content["unknown_gpu_log_sd"]),
         source_log_sd=finite_number(content["source_log_sd"]),
@@ -495,8 +571,7 @@ def _kinds(row: object) -> FloatArray:
 
 def _effects(row: JsonObject) -> GpuEffects:
     log_sd, log_launch = finite_number(row["log_sd"]), finite_number(row.get("log_launch", 0.0))
-    costs = _kinds(row["log_costs"])
-    return GpuEffects(costs, log_sd, int(row["rows"]), bool(row["is_small"]), str(row.get("gpu", "")), log_launch)
+    return GpuEffects(_kinds(row["log_costs"]), log_sd, int(row["rows"]), str(row.get("gpu", "")), log_launch)
 
 
 def _framework(row: JsonObject) -> Framework:

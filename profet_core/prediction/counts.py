@@ -318,18 +318,18 @@ class StepsByCounts(Struct, frozen=True):
                 follows, np.where(changes, combined_sd(np.nan_to_num(own), wider), own), there.log_sd + self.doubt
             )
 
-        rows = np.flatnonzero(table.known & np.array([basis is not Basis.GIVEN for basis in table.basis]))
-        parts = np.where(follows & ~half, base.launch_ms, launch_ms)
-        found = table.with_rows(
-            rows.tolist(),
-            latency_ms=latency_ms[rows],
-            launch_ms=parts[rows],
-            free_ms=np.where(follows & ~half, base.free_ms, free_ms(latency_ms, launch_ms))[rows],
-            log_sd=log_sd(base.log_sd)[rows],
-            relative_log_sd=log_sd(base.relative_log_sd)[rows],
-            notes=[notes[row] for row in rows],
+        changed = table.known & np.array([basis is not Basis.GIVEN for basis in table.basis])
+        of_base, of_row = follows & ~half, zip(notes, table.notes, changed.tolist(), strict=True)
+        return replace(
+            table,
+            latency_ms=np.where(changed, latency_ms, table.latency_ms),
+            launch_ms=np.where(changed, np.where(of_base, base.launch_ms, launch_ms), table.launch_ms),
+            free_ms=np.where(changed, np.where(of_base, base.free_ms, free_ms(latency_ms, launch_ms)), table.free_ms),
+            log_sd=np.where(changed, log_sd(base.log_sd), table.log_sd),
+            relative_log_sd=np.where(changed, log_sd(base.relative_log_sd), table.relative_log_sd),
+            notes=tuple(new if is_changed else old for new, old, is_changed in of_row),
+            members={name: values * gained for name, values in table.members.items()},
         )
-        return replace(found, members={name: values * gained for name, values in table.members.items()})
 
     def sized(self, known: Sequence[Prediction]) -> Callable[[StepTable, int, int], StepTable]:
         """What makes a table of another size, by all recorded steps of the network."""

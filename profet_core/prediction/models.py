@@ -322,7 +322,7 @@ def report_figure(folder: Path, report: str, *path: str | tuple[str, Any]) -> fl
 
 #: Where reports have the error on networks unlike all others: on profiled GPUs, and by rates of work on any.
 UNSEEN_PROFILED = ("validation", "default", "without_twin", "mape_with_latency")
-UNSEEN_BY_RATES = (
+UNSEEN_BY_RATES: tuple[Any, ...] = (
     *("estimate_validation", "judged", ("held_out", "families, as answered to users of another source")),
     "mape",
 )

@@ -22,10 +22,12 @@ from profet_core.latency import Basis, FloatArray
 from profet_core.layers.by_name import has_rates, read_step
 from profet_core.prediction.checks import (
     NO_ANCHOR,
+    NO_TRANSFORMER,
     check_latency,
     counted,
     diagnose,
     input_wait_ms,
+    is_transformer,
     refusal_by,
     unattributed_log_sd,
     without_input_wait,
@@ -173,6 +175,8 @@ def _recorded(
     for profile in profiles:
         if reason := refusal_by(models, profile):
             raise NoPredictionError(reason)
+        if is_transformer(profile):
+            raise NoPredictionError(NO_TRANSFORMER)
         if STAND_IN in profile.warnings and not (anchor.gpu and models.transfer.calibrated_gpu(anchor.gpu, False)):
             raise NoPredictionError(NO_ANCHOR)
     known_ms: list[float | None] = [None] * len(profiles)

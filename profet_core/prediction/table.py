@@ -126,6 +126,20 @@ class StepTable(Struct, frozen=True, eq=False):
             launch_ms=_with(self.launch_ms, at, launch_ms),
         )
 
+    def slowed(self, factor: float, log_sd: float) -> Self:
+        """Steps that take so many times as long, measured ones too, with that error more."""
+        given = [Basis.SCALED if one is Basis.GIVEN else one for one in self.basis]
+        return replace(
+            self,
+            latency_ms=factor * self.latency_ms,
+            free_ms=factor * self.free_ms,
+            launch_ms=factor * self.launch_ms,
+            log_sd=combined_sd(self.log_sd, log_sd),
+            relative_log_sd=combined_sd(self.relative_log_sd, log_sd),
+            basis=tuple(given),
+            members={name: factor * values for name, values in self.members.items()},
+        )
+
     def take(self, rows: Sequence[int]) -> Self:
         """A table of these rows, in this order; -1 stands for a row of which nothing is known."""
         return replace(
@@ -272,6 +286,7 @@ class Prediction(Struct, frozen=True, eq=False, dict=True):
     table : steps by GPU and host.
     offers : each offer, and the table's row of all offers with its GPU and host.
     by_counts : what the counts of its network say of other sizes; None: its network is unknown.
+    checkpointing : whether activations are computed again in the backward pass.
     precision : of all rows: "fp32", "tf32", "amp" or "bf16"; "as profiled" for each GPU's default of FP32 or TF32.
     read_by : profiled instance whose models read the profile, if not the anchor; else empty.
     """
@@ -288,6 +303,7 @@ class Prediction(Struct, frozen=True, eq=False, dict=True):
     warnings: tuple[Note, ...]
     read_by: str = ""
     precision: str = AS_PROFILED
+    checkpointing: bool = False
     by_counts: SizedSteps | None = None
 
     @property

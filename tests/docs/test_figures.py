@@ -96,7 +96,12 @@ def test_accuracy_s_other_figures_are_the_reports():
     mean, worst = (transfer["left_out_gpus"][of] for of in ("mean", "worst"))
     anchors = [transfer["left_out_anchors"][of]["mape_with_latency"] for of in ("mean", "worst")]
     rates, memory = transfer["rates"], transfer["memory"]
+    steps = report("steps_validation.json")
+    named = [row for row in steps["ratios"] if row["named"]]
     for sentence in (
+        "are met within {:.1f}% in FP32 or TF32 and {:.1f}% in AMP".format(*(row["mape"] for row in steps["unseen"])),
+        f"at most {max(row['largest'] for row in named):.2f} times what it takes by its named profile, or the reverse "
+        f"(mean {sum(row['mean'] for row in named) / len(named):.2f})",
         f"**{both(real['mean'])[0]}** with the latency, **{both(real['mean'])[1]}** without",
         f"pairs **{mean['mape_with_latency']:.1f}%**, worst {worst['mape_with_latency']:.1f}% (one constant ratio: "
         f"{mean['one_constant']:.1f}%; specs alone: {mean['sheet_only_mape_with_latency']:.1f}%)",

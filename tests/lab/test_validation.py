@@ -30,6 +30,7 @@ from profet_lab.class_folds import (
 from profet_lab.counts import counts_report
 from profet_lab.measurements.tables import WORKLOAD, class_bank
 from profet_lab.reports import VALIDATION_NAME
+from profet_lab.validation.steps import REPEATED, falls_of_repeats, spread_of_repeats
 from profet_profiles import ProfileMeta
 from tests.lab.conftest import SAME_TRAINING
 
@@ -247,3 +248,11 @@ def test_counts_that_are_right_are_weighed_fully_and_a_far_estimate_is_not_used(
     found = counts_report(table, dict.fromkeys(("", "_family"), far))
     # Where the anchor's latency is known, two thirds of the steps are right and the others are the members'.
     assert found["mape_with_latency"] == pytest.approx((20 + 100 * (1 - 1 / 1.2)) / 2 / 3, abs=0.5)
+
+
+def test_repeats_and_larger_batches_by_hand():
+    sizes = [("one", 224, batch) for batch in (16, 16, 32, 32)] + [("two", 224, 16)] * 2
+    table = pd.DataFrame(sizes, columns=WORKLOAD).assign(**{REPEATED: [1.0, 2.0, 3.0, 1.5, 4.0, 4.0]})
+    # Of three workloads they differ by 2, 2 and 1; of two runs one takes longer, the other less.
+    assert spread_of_repeats(table) == pytest.approx(2)
+    assert falls_of_repeats(table, REPEATED) == 50
