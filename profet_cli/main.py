@@ -137,7 +137,7 @@ def _ended(line: str, status: int) -> int:
 
 
 def _is_interrupted(error: BaseException) -> bool:
-    """An interrupt that a library made another error of, as some do while they are imported."""
+    """Tell whether a library made another error of an interrupt, as some do while they are imported."""
     cause = error.__cause__ or error.__context__
     return cause is not None and (isinstance(cause, KeyboardInterrupt) or _is_interrupted(cause))
 
@@ -162,7 +162,7 @@ def _exit_interrupted(_signal: int = signal.SIGINT, _frame: FrameType | None = N
 
 
 def _end_if_interrupted(unraisable: sys.UnraisableHookArgs) -> None:
-    """An interrupt where Python can't raise one, such as in a destructor."""
+    """End at an interrupt where Python can't raise one, such as in a destructor."""
     if issubclass(unraisable.exc_type, KeyboardInterrupt):
         _exit_interrupted()
     sys.__unraisablehook__(unraisable)

@@ -65,7 +65,7 @@ class LatencyDoubtError(InputError):
         self.suggested_steps = suggested_steps
 
     def worded(self, name_of: Callable[[str], str]) -> str:
-        """The message, and which fields confirm the latency."""
+        """Return the message, and which fields confirm the latency."""
         steps = f"{name_of('steps')} {self.suggested_steps} if so, " if self.suggested_steps else ""
         return f"{super().worded(name_of)} Use {steps}{name_of('trust_latency')} if it is right."
 
@@ -88,7 +88,7 @@ class WordedEnum(StrEnum):
     words: str
 
     def __new__(cls, value: str, words: str = "") -> Self:
-        """A member with its words."""
+        """Make a member with its words."""
         member = str.__new__(cls, value)
         member._value_, member.words = value, words
         return member
@@ -342,7 +342,7 @@ class Note(str):
 
 
 def line_of(notes: Iterable[Note]) -> str:
-    """Notes as one line; empty if there are none.
+    """Return notes as one line; empty if there are none.
 
     >>> line_of([Note(Code.HOST_BOUND), Note(Code.FP32_FROM_TF32)])
     'limited by CPU launch overhead; FP32 from the TF32 speed'

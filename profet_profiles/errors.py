@@ -22,7 +22,7 @@ class ProfetError(ValueError):
         self.fields = fields
 
     def worded(self, name_of: Callable[[str], str]) -> str:
-        """The message with each field as a channel names it: "at_batch" may be "--at-batch"."""
+        """Return the message with each field as a channel names it: "at_batch" may be "--at-batch"."""
         message = str(self.args[0])
         for field in self.fields:
             message = message.replace(f"{{{field}}}", name_of(field))

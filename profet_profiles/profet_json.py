@@ -34,7 +34,7 @@ _MAX_INTEGER_DIGITS = 18
 
 
 def parse_json(data: bytes) -> object:
-    """The document in `data` (UTF-8, with or without a byte-order mark)."""
+    """Return the document in `data` (UTF-8, with or without a byte-order mark)."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\x00" in data[:256]:
         raise ProfileError("The file is not UTF-8 text (UTF-16?): save it as UTF-8.")
     try:
@@ -81,7 +81,7 @@ def _bounded_int(digits: str) -> int:
 
 
 def quote_name(name: object) -> str:
-    """A key from an upload, shortened and with control characters escaped, for use in a message."""
+    """Return a key from an upload, shortened and with control characters escaped, for use in a message."""
     text = ascii(name) if not (isinstance(name, str) and name.isprintable()) else repr(name)
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -113,7 +113,7 @@ _LOG = re.compile(
 
 
 def looks_like(head: bytes) -> bool:
-    """True if `head` opens as JSON does; readers of other JSON formats come before."""
+    """Return True if `head` opens as JSON does; readers of other JSON formats come before."""
     if _LOG.match(head) and b"\x00" not in head[:256]:
         return False
     return head.lstrip(b"\xef\xbb\xbf\x00 \t\r\n")[:1] in (b"{", b"[") or head.startswith((b"\xff\xfe", b"\xfe\xff"))
@@ -123,7 +123,7 @@ _PROFILE = re.compile(rb'\s*+\{\s*+"(?:operations"|(?:Device|Host)_)')
 
 
 def begins_as_profile(head: bytes) -> bool:
-    """True if `head` opens as what `write_profile` writes, or as operations, which no other format does."""
+    """Say whether `head` opens as what `write_profile` writes, or as operations, which no other format does."""
     return _PROFILE.match(head) is not None
 
 
@@ -275,7 +275,7 @@ def _ignored_note(what: str, found: set[str]) -> tuple[str, ...]:
 
 
 def write_profile(profile: Profile) -> bytes:
-    """The profile as version 2, `{"operations": {...}, "meta": {...}}`, UTF-8, ready to be saved or uploaded.
+    """Write the profile as version 2, `{"operations": {...}, "meta": {...}}`, UTF-8, ready to be uploaded.
 
     Operations (microseconds of one step) and meta read back exactly. Where the number of steps was known, the meta's
     `steps` says that the totals are of one. Beside them stand `"warnings"` and `"refusal"` if there are any. What the
@@ -315,7 +315,7 @@ def profile_to_link_text(profile: Profile) -> str | None:
 
 
 def profile_from_link_text(text: str) -> Profile:
-    """The profile that `profile_to_link_text` wrote.
+    """Return the profile that `profile_to_link_text` wrote.
 
     Raises
     ------

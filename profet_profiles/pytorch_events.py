@@ -187,7 +187,7 @@ class PyTorchEvents:
         return timed
 
     def _operation(self, event: TraceEvent) -> int:
-        """The number of an event's operation; -1 for the mark of a step."""
+        """Return the number of an event's operation; -1 for the mark of a step."""
         if (known := self._plain.get(event.name)) is not None:
             return known
         name, args = str(event.name), event.args or _NO_ARGS
@@ -323,7 +323,7 @@ class Translation(NamedTuple):
 
 @cache
 def load_translations() -> dict[str, Translation]:
-    """The shipped table: names, and patterns with "*" in their order."""
+    """Return the shipped table: names, and patterns with "*" in their order."""
     text = resources.files("profet_profiles").joinpath("pytorch_operations.csv").read_text(encoding="utf-8")
     return {
         row["operation"]: Translation(tuple(filter(None, row["types"].split(";"))), row["share"] == "backward")

@@ -105,7 +105,7 @@ def _shapes(dims: object) -> list[Shape] | None:
 
 
 def _row(name: str, dims: object, concrete: object) -> _Row | None:
-    """What an operation of the forward pass, or the sum of a gradient, adds."""
+    """Return what an operation of the forward pass, or the sum of a gradient, adds."""
     if not (shapes := _shapes(dims)):
         return None
     sizes, first = [math.prod(shape) if shape else 0 for shape in shapes], shapes[0]
@@ -195,7 +195,7 @@ class ShapeRows:
     def work(
         self, counts: Callable[[FloatArray], np.ndarray], is_forward: Callable[[FloatArray], np.ndarray], steps: int
     ) -> TransformerWork | None:
-        """The mean step's work; None where convolutions mix the pixels, or no shape tells any.
+        """Return the mean step's work; None where convolutions mix the pixels, or no shape tells any.
 
         Parameters
         ----------

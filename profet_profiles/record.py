@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from profet_profiles.errors import ProfileError
 from profet_profiles.limits import MAX_OPERATION_US, check_operations
@@ -181,11 +181,11 @@ class Profile:
         object.__setattr__(self, "operations", MappingProxyType(ordered))
 
     def with_meta(self, **facts: str | float | bool | None) -> Self:
-        """The same times, with other facts of the step."""
+        """Return the same times, with other facts of the step."""
         return replace(self, meta=replace(self.meta, **facts))  # type: ignore[arg-type]
 
     def with_steps(self, steps: int, basis: StepsBasis = "given") -> Profile:
-        """The same file read as covering `steps` training steps.
+        """Return the same file read as covering `steps` training steps.
 
         >>> Profile({"Device_Conv2D": 50.0}, steps=2, steps_basis="assumed").with_steps(1).operations["Device_Conv2D"]
         100.0
@@ -195,7 +195,7 @@ class Profile:
         return replace(self, operations=operations, steps=steps, steps_basis=basis)
 
     def named(self, file_name: str) -> Profile:
-        """The same profile, read from a file of this name."""
+        """Return the same profile, read from a file of this name."""
         return replace(self, operations=self._unrounded_us, file_name=file_name)
 
     @cached_property
@@ -226,17 +226,28 @@ class Profile:
 
 
 def no_times() -> defaultdict[str, float]:
-    """Sums of nothing yet: every name has 0."""
+    """Return sums of nothing yet: every name has 0."""
     return defaultdict(float)
 
 
-def profile_from_totals(totals_us: Mapping[str, float], steps: int = 1, **attributes: Any) -> Profile:
-    """The profile of one mean step, refused if it holds none of a network's work.
+def profile_from_totals(
+    totals_us: Mapping[str, float],
+    steps: int = 1,
+    *,
+    source_format: str = "operations",
+    meta: ProfileMeta | None = None,
+    ignored: tuple[str, ...] = (),
+    warnings: tuple[str, ...] = (),
+    steps_basis: StepsBasis = "assumed",
+    refusal: str = "",
+    may_be_cut: bool = True,
+) -> Profile:
+    """Return the profile of one mean step, refused if it holds none of a network's work.
 
     Parameters
     ----------
     totals_us : operation name ("Device_Conv2D") -> microseconds over all `steps`.
-    attributes : those of `Profile`; `steps_basis` is "assumed" if not given.
+    source_format, meta, ignored, warnings, steps_basis, refusal, may_be_cut : as `Profile` has them.
 
     Raises
     ------
@@ -251,8 +262,9 @@ def profile_from_totals(totals_us: Mapping[str, float], steps: int = 1, **attrib
     for name, mean_us in means_us.items():
         if not math.isfinite(mean_us) or not 0 <= mean_us <= MAX_OPERATION_US:
             raise ProfileError(f"{name} adds up to an implausible time: record the profile again.")
-    attributes.setdefault("steps_basis", "assumed")
-    profile = Profile(means_us, steps=steps, **attributes)
+    profile = Profile(
+        means_us, meta or ProfileMeta(), source_format, ignored, steps, warnings, steps_basis, refusal, may_be_cut
+    )
     if profile.device_total_us + profile.host_total_us == 0:
         raise ProfileError("Every operation took 0 microseconds: profile a training step that runs.")
     # One of a CPU has no number in any case, and is refused.
@@ -263,7 +275,7 @@ def profile_from_totals(totals_us: Mapping[str, float], steps: int = 1, **attrib
 
 
 def holds_work(operations: Iterable[str]) -> bool:
-    """True if any of these does what every network's training step does: a convolution, a product, a gradient.
+    """Return True if any of these does what every training step does: a convolution, a product, a gradient.
 
     >>> holds_work(["Device_Relu", "Device_ResourceApplyAdam"]), holds_work(["Device_ReluGrad"])
     (False, True)
@@ -281,7 +293,7 @@ def hidden_copies_note(hidden_us: float, counted_us: float) -> str:
 
 
 def is_forward(kind: str) -> bool:
-    """True for a type that does a network's work in its forward pass."""
+    """Return True for a type that does a network's work in its forward pass."""
     return _FORWARD.fullmatch(kind) is not None
 
 

@@ -119,7 +119,7 @@ def limits_for(uploaded_bytes: int) -> tuple[int, int]:
 
 
 def is_line(text: object) -> bool:
-    """True for a text that a process may answer: one printable line of at most 1,000 characters."""
+    """Return True for a text that a process may answer: one printable line of at most 1,000 characters."""
     return isinstance(text, str) and len(text) <= 1_000 and text.isprintable()
 
 
@@ -199,7 +199,7 @@ _OUT_OF_MEMORY = ("SIGKILL", "SIGABRT", "SIGSEGV", "SIGBUS")
 def _last_line(
     arguments: Sequence[str], file: BinaryIO, max_bytes: int, progress: Progress | None
 ) -> Mapping[str, Any]:
-    """The last line of a process, or the limit that ended it."""
+    """Return the last line of a process, or the limit that ended it."""
     import subprocess
 
     until = time.monotonic() + MAX_WALL_S
@@ -278,26 +278,26 @@ def main(module: str, memory_bytes: str, cpu_s: str, ending: str, *arguments: st
     """Limit this process, work, and print the result; of the file's name only the `ending` is known."""
     name = f"file{ending}"
 
-    def say(**document: object) -> None:
+    def say(document: Mapping[str, object]) -> None:
         sys.stdout.buffer.write(json.dumps(document).encode() + b"\n")
         sys.stdout.buffer.flush()
 
     def progress(share: float) -> None:
-        say(share=float(share))
+        say({"share": float(share)})
 
     # Imported without limits: a limited process could not even cache its code.
     work = import_module(module).work
     limit_process(int(memory_bytes), int(cpu_s))
     try:
         result: dict[str, object] = {
-            "result": work(sys.stdin.buffer, name, arguments, lambda share: say(share=float(share)))
+            "result": work(sys.stdin.buffer, name, arguments, lambda share: say({"share": float(share)}))
         }
     except ProfetError as error:
         result = {"error": str(error).removeprefix(f"{name}: ")}
     except MemoryError:
         # Printed below, when what was held is freed.
         result = {"limit": "memory"}
-    say(**result)
+    say(result)
 
 
 def limit_process(memory_bytes: int, cpu_s: int) -> None:
@@ -365,7 +365,7 @@ def work(file: BinaryIO, name: str, _: Sequence[str], progress: Progress) -> dic
 
 
 def profile_document(profile: Profile) -> dict[str, Any]:
-    """A profile as JSON values, to the last digit: the file may yet be read as covering other steps."""
+    """Return a profile as JSON values, to the last digit: the file may yet be read as covering other steps."""
     others = {name: getattr(profile, name) for name in _Document.__annotations__}
     return others | {"operations": dict(profile._unrounded_us), "meta": asdict(profile.meta)}
 
@@ -383,18 +383,18 @@ class _Document(TypedDict):
 
 
 def profile_in(document: object) -> Profile:
-    """The profile in a document of `profile_document`."""
+    """Return the profile in a document of `profile_document`."""
     import msgspec  # late: the process does without
 
-    found = msgspec.convert(document, _Document)
-    texts = [*found["operations"], *found["ignored"], *found["warnings"], found["source_format"], found["refusal"]]
-    texts += [value for value in asdict(found["meta"]).values() if isinstance(value, str)]
-    times_us = found["operations"].values()
+    fields = msgspec.convert(document, _Document)
+    texts = [*fields["operations"], *fields["ignored"], *fields["warnings"], fields["source_format"], fields["refusal"]]
+    texts += [value for value in asdict(fields["meta"]).values() if isinstance(value, str)]
+    times_us = fields["operations"].values()
     if (
         len(times_us) > MAX_OPERATIONS
         or not all(0 <= us < math.inf for us in times_us)
-        or not 1 <= found["steps"] <= MAX_STEPS
+        or not 1 <= fields["steps"] <= MAX_STEPS
         or not all(map(is_line, texts))
     ):
         raise ValueError("no profile")
-    return Profile(**found)
+    return Profile(**fields)

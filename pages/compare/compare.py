@@ -27,7 +27,7 @@ def main(resources: Resources) -> None:
 
 
 def _linked() -> tuple[Part | str, ...]:
-    """What is listed and how it is shown; a visitor's own profiles can't be in a link.
+    """Return what is listed and how it is shown; a visitor's own profiles can't be in a link.
 
     A sample that Predict shows is as it is there, with all that its numbers depend on.
     """

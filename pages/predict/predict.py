@@ -216,7 +216,7 @@ def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnsw
 
 
 def _details_choice(rows: Sequence[Plan]) -> None:
-    """What a click on a point does, for who has no mouse."""
+    """Offer what a click on a point does to who has no mouse."""
     names = {row.label: f"{offer_name(row.offer)} ({row.code})" for row in rows}
     look: Any = {"index": None, "placeholder": "Open an instance …", "label_visibility": "collapsed", "width": 250}
     # It opens one after another: the choice is not kept.
@@ -240,7 +240,7 @@ def _strip(resources: Resources, network: Predicted) -> None:
 
 
 def _toolbar(resources: Resources) -> None:
-    """What is shown, and how."""
+    """Ask what is shown, and how."""
     known = recorded_sizes(resources)["batch"] is not None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="toolbar"):
         choice(
@@ -249,7 +249,7 @@ def _toolbar(resources: Resources) -> None:
             PredictView.per.options,
             disabled=not known,
             help=None if known else "Epochs need the batch size of the profile.",
-            **({} if known else {"default": "step"}),
+            default=None if known else "step",
         )
         preset_choice()
         choice("View", PredictView.chart)

@@ -154,7 +154,7 @@ def main(resources: Resources) -> None:
 
 
 def _question(resources: Resources) -> tuple[ScaleoutQuestion, TrainingQuestion | None] | None:
-    """The settings as a question, with one GPU's; None while something is missing, which the page asks for."""
+    """Return the settings as a question, with one GPU's; None while something is missing, which the page asks for."""
     state = session.scale_out
     network, parameters = typed_network()
     values = {
@@ -264,7 +264,7 @@ def _curve(rows: Sequence[CurveRow], strategy: Strategy, color: str, shows: str,
 
 
 def _value(epoch: ScaledEpoch, shows: str) -> tuple[float, tuple[float, float] | None]:
-    """Times as fast as one GPU, milliseconds, seconds or US dollars of an epoch, with both ends of its interval.
+    """Return times as fast as one GPU, milliseconds, seconds or US dollars of an epoch, with both ends.
 
     One GPU's speed-up is 1, and its measured step is exact.
     """

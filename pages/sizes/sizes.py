@@ -41,7 +41,7 @@ _SHOWN = {
 
 
 def sidebar(resources: Resources) -> None:
-    """What the curves depend on."""
+    """Ask what the curves depend on."""
     network_input(resources)
     workload_input()
     more_options("sizes", partial(_other_inputs, resources))

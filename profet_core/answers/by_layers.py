@@ -78,7 +78,7 @@ class NetworkProfile(Profile):
     attends_whole: bool | None = None
 
     def counts_at(self, pixels: int | None) -> Counts:
-        """Counts at an image size; None: its own. InputError if that size is not known."""
+        """Return the counts at an image size; None: its own. InputError if that size is not known."""
         if self.counts is None:
             raise NoPredictionError(self.refusal)
         if pixels in (None, self.counts.pixels):
@@ -106,7 +106,7 @@ def named_profile(
     optimizer: str = "sgd",
     frozen_backbone: bool = False,
 ) -> NetworkProfile:
-    """A network by its name; InputError if it is unknown, or can't have that size. Sizes default to its own."""
+    """Return a network by its name; InputError if it is unknown, or can't have that size. Sizes default to its own."""
     known_as, counts = network_name(name), counts_of(name, pixels, classes)
     return dataclasses.replace(
         _profile(known_as, counts, batch_size),
@@ -118,7 +118,7 @@ def named_profile(
 
 
 def network_called(name: object, values: Mapping[str, Any]) -> NetworkProfile | None:
-    """The network that the field `profile` names, at the sizes of the other fields; None if it names none."""
+    """Return the network that the field `profile` names, at the sizes of the other fields; None if it names none."""
     try:
         known_as = network_name(str(name))
     except InputError:
@@ -131,13 +131,13 @@ def network_called(name: object, values: Mapping[str, Any]) -> NetworkProfile | 
 def file_profile(
     network: Network, batch_size: int, *, optimizer: str = "sgd", frozen_backbone: bool = False
 ) -> NetworkProfile:
-    """A network that was read from a file."""
-    found = _profile(network.name, network.counts, batch_size)
-    return dataclasses.replace(found, caveats=network.caveats, optimizer=optimizer, frozen_backbone=frozen_backbone)
+    """Return a network that was read from a file."""
+    profile = _profile(network.name, network.counts, batch_size)
+    return dataclasses.replace(profile, caveats=network.caveats, optimizer=optimizer, frozen_backbone=frozen_backbone)
 
 
 def unknown_profile(name: str, reason: str) -> NetworkProfile:
-    """A name that no network has, and why: every question about it is refused with this line."""
+    """Return a name that no network has, and why: every question about it is refused with this line."""
     return NetworkProfile({}, ProfileMeta(network=name), refusal=reason, source_format="network")
 
 
@@ -158,7 +158,7 @@ _INFERRED_LOG_SD = 0.15
 
 
 def recorded_transformer(context: Context, question: ProfileQuestion, profile: Profile, anchor: str) -> NetworkProfile:
-    """A transformer's profile as a network with a measured step: by its name, its shapes or its operations' times.
+    """Return a transformer's profile as a network with a measured step: by name, shapes or operations' times.
 
     Raises
     ------
@@ -289,9 +289,9 @@ def network_prediction(context: Context, question: ProfileQuestion) -> NetworkPr
     def at(size: int, pixels: int | None, instances: Collection[str] | None) -> NetworkPrediction:
         asked = replace(step, batch_size=size, network=profile.counts_at(pixels))
         wanted = None if instances is None else list(instances)
-        found = estimate(context.models, context.catalog, asked, wanted, measured)
+        estimated = estimate(context.models, context.catalog, asked, wanted, measured)
         is_own = (size, asked.network.pixels) == (batch_size, counts.pixels)
-        fits = dict(found.fits)
+        fits = dict(estimated.fits)
         if size <= batch_size and asked.network.pixels <= counts.pixels and context.models.memory is not None:
             ran = Verdict.FITS, context.models.memory.ran_probability
             fits |= {
@@ -299,7 +299,7 @@ def network_prediction(context: Context, question: ProfileQuestion) -> NetworkPr
                 for name, fit in fits.items()
                 if context.catalog[name].gpu_memory_gib >= ran_gib
             }
-        table, notes = replace(found.table, members={}), [Note(Code.COUNTS, text=text) for text in profile.caveats]
+        table, notes = replace(estimated.table, members={}), [Note(Code.COUNTS, text=text) for text in profile.caveats]
         if recorded is not None:
             # Whatever was measured, the models learned from no transformer.
             basis = [Basis.TRANSFERRED if one is Basis.SCALED else one for one in table.basis]
@@ -314,11 +314,11 @@ def network_prediction(context: Context, question: ProfileQuestion) -> NetworkPr
             method=METHOD,
             profile=dataclasses.replace(profile, counts=asked.network, meta=_meta(profile.meta, asked.network, size)),
             table=table,
-            offers=found.offers,
+            offers=estimated.offers,
             interval_level=LEVEL,
             unknown_operations=NO_UNKNOWN_OPERATIONS,
             similarity=None,
-            warnings=(*notes, *found.warnings),
+            warnings=(*notes, *estimated.warnings),
             precision=precision,
             checkpointing=question.checkpointing,
             at=at,

@@ -57,7 +57,7 @@ class Context(Struct, frozen=True):
 
 
 def scaleout_model(context: Context) -> ScaleoutModel:
-    """The model of several GPUs; raises ArtifactError if the models have none."""
+    """Return the model of several GPUs; raises ArtifactError if the models have none."""
     if context.models.scaleout is None:
         raise ArtifactError("These models don't support several GPUs: restore them (git checkout models).")
     return context.models.scaleout
@@ -206,23 +206,23 @@ def filtered_context(
         return selected, names, None
     if not targets:
         raise InputError("Name at least one target: {targets}.", "targets")
-    found, unselected = Targets({}, {}), []
+    requested, unselected = Targets({}, {}), []
     for target in targets:
         named = [] if target in catalog else [gpu.name for gpu in context.gpus.meant(target)]
         having = [name for name, row in catalog.items() if row.gpu in named] if named else [target]
         # An unknown name is rejected where it is read.
         chosen = [name for name in having if name in names or name not in catalog or name == anchor]
-        found.instances.update(dict.fromkeys(chosen))
+        requested.instances.update(dict.fromkeys(chosen))
         if not offer_filter.selects_offers:
             offered = {catalog[name].gpu for name in chosen if name in catalog}
-            found.gpus.update(dict.fromkeys(name for name in named if name not in offered))
+            requested.gpus.update(dict.fromkeys(name for name in named if name not in offered))
         elif not chosen:
             unselected.append(target)
     if unselected:
         raise NoOffersError(
             f"Not among the selected offers: {', '.join(unselected)}. Remove {{targets}} or the filters.", "targets"
         )
-    return selected, names, found
+    return selected, names, requested
 
 
 def market_offers(
@@ -233,7 +233,7 @@ def market_offers(
     price: Mapping[str, float] | None = None,
     spot_discount: float | None = None,
 ) -> tuple[tuple[Instance, ...], Collection[str]]:
-    """Selected offers of a market, at custom prices where given, and the names of their instances.
+    """Return the selected offers of a market, at custom prices where given, and the names of their instances.
 
     Raises NoOffersError if no offer matches; the message says what to widen.
     """
@@ -261,11 +261,11 @@ def filtered_rows(
     rows = list(rows)
     if not offer_filter.given:
         return rows
-    found = wanted = [row for row in rows if row.instance in names or row.instance == anchor]
+    kept = wanted = [row for row in rows if row.instance in names or row.instance == anchor]
     if offer_filter.confidence is not None:
         least = offer_filter.least_confidence
-        found = [row for row in wanted if row.instance == anchor or confidence(row.basis, row.log_sd) >= least]
-    if anchor not in names and all(row.instance == anchor for row in found):
+        kept = [row for row in wanted if row.instance == anchor or confidence(row.basis, row.log_sd) >= least]
+    if anchor not in names and all(row.instance == anchor for row in kept):
         others = [confidence(row.basis, row.log_sd) for row in wanted if row.instance != anchor]
         if not others:
             raise NoOffersError(
@@ -274,11 +274,11 @@ def filtered_rows(
         raise NoOffersError(
             f"No prediction has confidence {offer_filter.confidence}: the highest is {max(others).word}."
         )
-    return found
+    return kept
 
 
 def question_anchor(context: Context, question: ProfileQuestion) -> str:
-    """The anchor's name, as `predict` takes it and checks it.
+    """Return the anchor's name, as `predict` takes it and checks it.
 
     Raises InputError if it is not given and the profile's GPU doesn't identify one; NoPredictionError if the profile's
     GPU is unknown.
@@ -297,14 +297,14 @@ def question_anchor(context: Context, question: ProfileQuestion) -> str:
         )
     if reason := unknown_gpu(models, recorded):
         raise NoPredictionError(reason)
-    found = recorded_on(models, recorded)
-    if found is None:
+    anchor = recorded_on(models, recorded)
+    if anchor is None:
         raise InputError(
             f"{{profile}} was recorded on {recorded}, which matches more than one GPU: choose with {{anchor}} one of "
             f"{', '.join(gpu.name for gpu in models.transfer.gpus.named(recorded))}.",
             *fields,
         )
-    return found
+    return anchor
 
 
 #: Basis of an instance without a prediction.

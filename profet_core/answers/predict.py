@@ -127,10 +127,10 @@ def predicted_profile(
 
 
 def _sized(profile: Profile, batch_size: int | None, pixels: int | None, which: str) -> Profile:
-    """The profile with its size, as given or recorded; `which`, profiled or second, is the fields' prefix."""
+    """Return the profile with its size, as given or recorded; `which`, profiled or second, is the fields' prefix."""
     if batch_size is None and pixels is None:
         return profile
-    found: dict[str, Any] = {}
+    sizes: dict[str, Any] = {}
     for field, option, what, given in (
         ("batch_size", "batch", "batch size", batch_size),
         ("pixels", "pixels", "pixel size", pixels),
@@ -141,8 +141,8 @@ def _sized(profile: Profile, batch_size: int | None, pixels: int | None, which: 
             raise InputError(
                 f"The profile says it was recorded at {what} {recorded}, not {given}: remove {{{name}}}.", name
             )
-        found[field] = recorded if given is None else whole_number(f"The {what}", given)
-    return profile.with_meta(**found)
+        sizes[field] = recorded if given is None else whole_number(f"The {what}", given)
+    return profile.with_meta(**sizes)
 
 
 class PredictedTraining(Struct, frozen=True):
@@ -236,7 +236,7 @@ def steps_along(
     other: int | None,
     instances: Collection[str],
 ) -> list[OfferTable]:
-    """Steps of instances at each size of an axis; those of a network without a profile are estimated at each."""
+    """Return the steps of instances at each size of an axis; those of a network alone are estimated at each."""
     first = training.prediction
     if not isinstance(first, NetworkPrediction):
         return curves_at(context.models, training.known, axis, sizes, other, instances=instances)
@@ -254,12 +254,18 @@ def fits_in_training(
     at : batch size and pixels, if not the training's.
     """
     batch_size, pixels = at or (training.batch_size, training.pixels)
-    size: dict[str, Any] = {"pixels": pixels, "batch_size": batch_size if training.prediction.batch_size else None}
-    return memory_fits(context, training.known, training.ran_on, instances, **size)
+    known_size = batch_size if training.prediction.batch_size else None
+    return memory_fits(context, training.known, training.ran_on, instances, batch_size=known_size, pixels=pixels)
 
 
 def memory_fits(
-    context: Context, known: Sequence[Prediction], ran_on: Sequence[str], instances: Iterable[str], **size: Any
+    context: Context,
+    known: Sequence[Prediction],
+    ran_on: Sequence[str],
+    instances: Iterable[str],
+    *,
+    batch_size: int | None = None,
+    pixels: int | None = None,
 ) -> Mapping[str, FitAnswer]:
     """Instance -> whether the predicted step fits in its memory.
 
@@ -267,14 +273,13 @@ def memory_fits(
     ----------
     known : one or two predictions of the network.
     ran_on : other instances that the first one's step ran on.
-    size : as `fit_answer` takes it.
+    batch_size, pixels : of the step, if not the profile's.
     """
     models, catalog, gpus = context.models, context.catalog, context.gpus
     if models.memory is None:
         return {}
     if isinstance(only := known[0], NetworkPrediction):
-        sizes = size.get("batch_size") or only.batch_size or 1, size.get("pixels")
-        return only.at(*sizes, list(instances)).fits
+        return only.at(batch_size or only.batch_size or 1, pixels, list(instances)).fits
     first, second = known[0], known[1].profile if len(known) > 1 else None
     half, recorded_half = first.precision in HALF, canonical(first.profile.meta.precision) in HALF
     share = models.transfer.rates.activation_share
@@ -286,7 +291,10 @@ def memory_fits(
     memories_gib = {name: gpu_memory_gib(catalog, gpus, name) for name in instances}
     # Only an instance's memory matters, and many have the same.
     every = set(memories_gib.values())
-    answers = {gib: fit_answer(models.memory, step, gib, precision_growth=growth, **size) for gib in every}
+    answers = {
+        gib: fit_answer(models.memory, step, gib, precision_growth=growth, batch_size=batch_size, pixels=pixels)
+        for gib in every
+    }
     return {name: answers[gib] for name, gib in memories_gib.items()}
 
 
@@ -309,21 +317,21 @@ def _second_prediction(context: Context, question: TrainingQuestion, second: Pro
                 else _measured_workload(context, question, recorded, None)
             )
             more = {"measured_ms": question.measured, "measured_from": measured_from}
-        found = predicted_profile(context, question, profile, question.second_latency_ms, **more)
-        if found.profile.operations == first.profile.operations:
+        predicted = predicted_profile(context, question, profile, question.second_latency_ms, **more)
+        if predicted.profile.operations == first.profile.operations:
             raise InputError("it is the same as the first profile: give a profile at another size.")
-        if found.batch_size is None:
+        if predicted.batch_size is None:
             raise InputError("give the batch size it was recorded at: {second_batch}.", "second_batch")
-        if first.pixels is not None and found.pixels is None:
+        if first.pixels is not None and predicted.pixels is None:
             raise InputError("give the pixel size it was recorded at: {second_pixels}.", "second_pixels")
-        if lines := other_networks(first.profile, found.profile):
+        if lines := other_networks(first.profile, predicted.profile):
             raise InputError(lines[0])
-        if (first.batch_size, first.pixels) == (found.batch_size, found.pixels):
+        if (first.batch_size, first.pixels) == (predicted.batch_size, predicted.pixels):
             raise InputError("it has the same batch and pixel size as the first: give a profile at another size.")
     except ProfetError as error:
         kind = NoSecondPredictionError if isinstance(error, NoPredictionError) else OptionalInputError
         raise kind(f"{{second}}: {error.args[0]}", "second", *error.fields) from None
-    return found
+    return predicted
 
 
 class PredictAnswer(Struct, frozen=True):
@@ -355,12 +363,12 @@ def answer_predict(context: Context, question: PredictQuestion) -> PredictAnswer
         # A machine's name is no GPU's, which may be the anchor.
         alone = [machine_with(name, context.gpus[name].memory_gib, f"machine with {name}") for name in targets.gpus]
         wider = replace(context, catalog=Catalog([*context.catalog.all_offers, *alone]))
-        found = predicted_question(wider, structs.replace(question, targets=[offer.name for offer in alone]))
-        rows = [row for row in found.predictions if row.offer in alone]
+        predicted = predicted_question(wider, structs.replace(question, targets=[offer.name for offer in alone]))
+        rows = [row for row in predicted.predictions if row.offer in alone]
         named = [replace(row.offer, name=row.offer.gpu) for row in rows]
-        gpus = found.predictions.take([row.number for row in rows], named)
+        gpus = predicted.predictions.take([row.number for row in rows], named)
         if not targets.instances:
-            prediction = replace(found, offers=tuple(one for one in found.offers if one[0] not in alone))
+            prediction = replace(predicted, offers=tuple(one for one in predicted.offers if one[0] not in alone))
     rows = filtered_rows(prediction.predictions, offer_filter, names, prediction.anchor)
     kept = {row.instance: None for row in rows}
     if len(kept) < len(prediction.predictions):
@@ -405,31 +413,31 @@ def answer_compare(context: Context, questions: Iterable[ProfileQuestion]) -> li
     return [_each(context, one) for one in questions]
 
 
-def _each(context: Context, one: ProfileQuestion) -> EachPrediction:
+def _each(context: Context, question: ProfileQuestion) -> EachPrediction:
     models, catalog = context.models, context.catalog
-    models.method(one.method)
-    if isinstance(one.profile, NetworkProfile):
+    models.method(question.method)
+    if isinstance(question.profile, NetworkProfile):
         try:
-            return EachPrediction(one.profile, predicted_question(context, one))
+            return EachPrediction(question.profile, predicted_question(context, question))
         except (InputError, NoPredictionError) as error:
-            return EachPrediction(one.profile, refusal=str(error))
-    profile, latency_ms, doubt = counted(one.profile, one.latency_ms), one.latency_ms, ""
-    if refused := refusal_by(models, profile, one.network):
+            return EachPrediction(question.profile, refusal=str(error))
+    profile, latency_ms, doubt = counted(question.profile, question.latency_ms), question.latency_ms, ""
+    if refused := refusal_by(models, profile, question.network):
         return EachPrediction(profile, refusal=refused)
-    if one.anchor is None:
+    if question.anchor is None:
         return EachPrediction(profile)
-    anchor = find_anchor(models, catalog, one.anchor)
+    anchor = find_anchor(models, catalog, question.anchor)
     try:
         if latency_ms is not None:
             check_latency(models, profile, anchor.instance, latency_ms)
     except InputError as error:
         latency_ms, doubt = None, f"{error.args[0]} The prediction doesn't use it."
     try:
-        found = predicted_profile(context, structs.replace(one, without_latency=True), profile, latency_ms)
+        prediction = predicted_profile(context, structs.replace(question, without_latency=True), profile, latency_ms)
     except InputError as error:
         # The method doesn't support this anchor.
         return EachPrediction(profile, refusal=str(error), doubt=doubt)
-    return EachPrediction(profile, found, doubt=doubt)
+    return EachPrediction(profile, prediction, doubt=doubt)
 
 
 class Placement(Struct, frozen=True):
@@ -476,7 +484,7 @@ def placements(models: Models, profile: Profile) -> tuple[Placement, ...]:
     names = tuple(profile.operations)
     class_columns, cluster_columns = classes.place(names), features.place(names)
     busy_us = profile.busy_total_us
-    found = [
+    rows = [
         Placement(
             operation=name,
             time_us=time_us,
@@ -491,7 +499,7 @@ def placements(models: Models, profile: Profile) -> tuple[Placement, ...]:
         )
         for name, time_us in profile.operations.items()
     ]
-    return tuple(sorted(found, key=lambda row: (-row.time_us, row.operation)))
+    return tuple(sorted(rows, key=lambda row: (-row.time_us, row.operation)))
 
 
 class InsideAnswer(Struct, frozen=True):
@@ -515,15 +523,15 @@ class InsideAnswer(Struct, frozen=True):
 
 def answer_inside(context: Context, profile: Profile, latency_ms: float | None) -> InsideAnswer:
     """Inspect a profile; `latency_ms` is the step latency on its anchor, None if unknown."""
-    found = counted(profile, latency_ms)
-    idle_us = {prefix: found.operations.get(f"{prefix}IDLE", 0.0) for prefix in (HOST_PREFIX, DEVICE_PREFIX)}
+    mean_step = counted(profile, latency_ms)
+    idle_us = {prefix: mean_step.operations.get(f"{prefix}IDLE", 0.0) for prefix in (HOST_PREFIX, DEVICE_PREFIX)}
     return InsideAnswer(
-        profile=found,
-        warnings=tuple(dict.fromkeys(line for line in (refusal(found), *found.warnings) if line)),
-        diagnosis=diagnose(found, latency_ms),
-        operations=tuple(placements(context.models, found)),
-        host_us=(found.host_total_us - idle_us[HOST_PREFIX], idle_us[HOST_PREFIX]),
-        gpu_us=(found.device_total_us - idle_us[DEVICE_PREFIX], idle_us[DEVICE_PREFIX]),
+        profile=mean_step,
+        warnings=tuple(dict.fromkeys(line for line in (refusal(mean_step), *mean_step.warnings) if line)),
+        diagnosis=diagnose(mean_step, latency_ms),
+        operations=tuple(placements(context.models, mean_step)),
+        host_us=(mean_step.host_total_us - idle_us[HOST_PREFIX], idle_us[HOST_PREFIX]),
+        gpu_us=(mean_step.device_total_us - idle_us[DEVICE_PREFIX], idle_us[DEVICE_PREFIX]),
     )
 
 

@@ -139,9 +139,9 @@ def _typical(times: Sequence[float]) -> tuple[float, int]:
     return (median(kept) if kept else 0.0), len(kept)
 
 
-def _steps(times_s: Sequence[float], **more: Any) -> dict[str, Any] | None:
+def _steps(times_s: Sequence[float], batch_size: int | None = None) -> dict[str, Any] | None:
     typical_s, count = _typical(times_s)
-    known = {name: value for name, value in more.items() if value is not None}
+    known = {} if batch_size is None else {"batch_size": batch_size}
     return {"step_ms": float(f"{MS_PER_S * typical_s:.12g}"), "count": count, **known} if count else None
 
 

@@ -338,8 +338,10 @@ def is_attention(operation: str) -> bool:
 def _work(operation: str) -> str:
     """Whether a GPU's operation is a convolution or a matrix product; empty for others."""
     kind = kind_of(operation) if operation.startswith(DEVICE_PREFIX) else None
-    found = (kind and kind.operation_class) or ""
-    return _CONVOLUTIONS if found.startswith(("convolution", "depthwise")) else found if found == _PRODUCTS else ""
+    operation_class = (kind and kind.operation_class) or ""
+    if operation_class.startswith(("convolution", "depthwise")):
+        return _CONVOLUTIONS
+    return operation_class if operation_class == _PRODUCTS else ""
 
 
 #: Of the shipped names alone: a visitor's are not kept.
@@ -363,8 +365,8 @@ def unattributed_log_sd(profiles: Sequence[Profile]) -> np.ndarray:
     ]
     # That part may take from nothing to about twice its share on another GPU: an interval's half-width.
     halves = [-math.log1p(-share) if share < 1 else 0.0 for share in shares]
-    found: np.ndarray = log_sd_of(np.array(halves))
-    return found
+    log_sd: np.ndarray = log_sd_of(np.array(halves))
+    return log_sd
 
 
 #: Factor beyond the training range of latency over device total at which a latency needs confirmation.

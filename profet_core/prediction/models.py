@@ -151,10 +151,10 @@ class Models:
 
     def method(self, name: str) -> Method:
         """The method of that name, InputError if unknown; "default" is the one in the manifest."""
-        found = self.methods.get(self.default_method if name == "default" else name)
-        if found is None:
+        method = self.methods.get(self.default_method if name == "default" else name)
+        if method is None:
             raise InputError(f"Unknown method {name!r}: use default or one of {', '.join(self.methods)}.")
-        return found
+        return method
 
     def scaler(self, instance: str | None, axis: str) -> DocumentedScaler:
         """The scaler of an instance along "batch" or "pixels"; InputError if the models have none."""
@@ -187,25 +187,25 @@ class Models:
     def stack(self, anchor: str, member: str, *, latency_known: bool, sizes_known: bool) -> MemberStack:
         """One member of the default method, for every target of `anchor`; raises as `run_members`."""
         case = STACK_CASES[latency_known, sizes_known]
-        if found := self._opened.get((anchor, member, case)):
-            return found
+        if stack := self._opened.get((anchor, member, case)):
+            return stack
         row = self._stacks.get((anchor, member, case))
         if row is None:
             raise ArtifactError(f"The models have no member {member!r} from {anchor}: {_DOWNLOAD_AGAIN}.")
-        found = self._opened[anchor, member, case] = MemberStack(
+        stack = self._opened[anchor, member, case] = MemberStack(
             targets=tuple(row["targets"]),
             fitted=self._member(row["file"], len(row["targets"])),
             constants=np.asarray(row["constants"], float)[:, None, :],
             typical_log_ratio=np.asarray(row["typical_log_ratio"], float),
         )
-        return found
+        return stack
 
     @cached_property
     def transfer(self) -> TransferModel:
         """Model that transfers latencies to unprofiled GPUs; ArtifactError if these models have none."""
-        found = load_transfer(self.folder)
+        transfer = load_transfer(self.folder)
         self._check_in_place()
-        return found
+        return transfer
 
     def with_transfer(self, transfer: TransferModel) -> Models:
         """The same models, sharing loaded files, with another transfer model."""
@@ -241,9 +241,9 @@ class Models:
         """Contents of a file beside the manifest: one that the manifest names must exist."""
         if name not in self.manifest.get("coefficients", ()) and not (self.folder / name).exists():
             return None
-        found = load(self.folder)
+        coefficients = load(self.folder)
         self._check_in_place()
-        return found
+        return coefficients
 
     def reference(self, anchor: str) -> np.ndarray:
         """Class shares of an anchor's training profiles, as in `ensemble.members.class_shares`."""

@@ -16,7 +16,7 @@ from profet_core.ensemble.members import BAND_WORDS
 from profet_core.ensemble.operations import UnknownOperations
 from profet_core.errors import Note
 from profet_core.latency import Basis, FloatArray, Values, combined_sd
-from profet_core.offers import OfferTable, is_limited_by_host
+from profet_core.offers import OfferTable, is_limited_by_host, taken
 from profet_core.transfer.targets import Host
 from profet_profiles.record import Profile, StepsBasis
 
@@ -142,27 +142,19 @@ class StepTable(Struct, frozen=True, eq=False):
 
     def take(self, rows: Sequence[int]) -> Self:
         """A table of these rows, in this order; -1 stands for a row of which nothing is known."""
-        at = np.array(rows, int)
-        missing = at < 0
-
-        def taken(values: FloatArray) -> FloatArray:
-            found: FloatArray = values[at]
-            found[missing] = np.nan
-            return found
-
         return replace(
             self,
             targets=tuple(self.targets[row] for row in rows),
-            latency_ms=taken(self.latency_ms),
-            log_sd=taken(self.log_sd),
+            latency_ms=taken(self.latency_ms, rows),
+            log_sd=taken(self.log_sd, rows),
             basis=tuple(self.basis[row] for row in rows),
             notes=tuple(self.notes[row] for row in rows),
             relative_to=tuple(self.relative_to[row] for row in rows),
-            relative_log_sd=taken(self.relative_log_sd),
-            weights=np.nan_to_num(taken(self.weights)),
-            free_ms=taken(self.free_ms),
-            launch_ms=taken(self.launch_ms),
-            members={name: taken(values) for name, values in self.members.items()},
+            relative_log_sd=taken(self.relative_log_sd, rows),
+            weights=np.nan_to_num(taken(self.weights, rows)),
+            free_ms=taken(self.free_ms, rows),
+            launch_ms=taken(self.launch_ms, rows),
+            members={name: taken(values, rows) for name, values in self.members.items()},
         )
 
     def column(self, number: int) -> Self:
@@ -184,7 +176,7 @@ class StepTable(Struct, frozen=True, eq=False):
         if not at:
             return self
         wide = rows.reshape(-1, *(1,) * (self.latency_ms.ndim - 1))
-        found = self.with_rows(
+        table = self.with_rows(
             at,
             latency_ms=other.latency_ms[at],
             log_sd=other.log_sd[at],
@@ -200,7 +192,7 @@ class StepTable(Struct, frozen=True, eq=False):
             name: np.where(wide, other.members.get(name, np.nan), self.members.get(name, np.nan))
             for name in {**self.members, **other.members}
         }
-        return replace(found, members=members)
+        return replace(table, members=members)
 
     def widened(self, log_sd: Values) -> Self:
         """Add an independent error to every latency, and to its ratio to another instance's."""

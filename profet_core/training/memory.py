@@ -76,7 +76,7 @@ class TrafficRelation(Struct, frozen=True):
         return offset * moved * bandwidth_gb_per_s * _GIB_PER_US_GB_S
 
     def parameters(self, update_us: float, bandwidth_gb_per_s: float) -> float:
-        """Number of parameters from the time of plain SGD's update; too high if launches dominate it."""
+        """Return the number of parameters from the time of plain SGD's update; too high if launches dominate it."""
         return self.parameters_per_update * update_us * bandwidth_gb_per_s * _GIB_PER_US_GB_S / GIB_PER_VALUE
 
 
@@ -216,7 +216,7 @@ class DeviceTimes(Struct, frozen=True):
 
 
 def device_times(profile: Profile, catalog: Catalog, gpus: Gpus, anchor: str) -> DeviceTimes | None:
-    """Times of a profile that indicate memory use; None if they don't.
+    """Return the times of a profile that indicate memory use; None if they don't.
 
     They don't for other frameworks, GPUs without specs, and profiles truncated by TensorFlow, which lack many of the
     relevant operations.
@@ -282,7 +282,7 @@ class MemoryNeed(Struct, frozen=True):
     source: str
 
     def checkpointed(self, *, is_transformer: bool) -> MemoryNeed:
-        """The same with activation checkpointing."""
+        """Return the same with activation checkpointing."""
         left = CHECKPOINTING[is_transformer]
         scale = math.hypot(self.activation_log_scale, left.memory_log_scale)
         return replace(self, activation_gib=left.memory_share * self.activation_gib, activation_log_scale=scale)
@@ -298,7 +298,7 @@ class MemoryNeed(Struct, frozen=True):
         return (needed - self.held_gib) / self.activation_gib
 
     def _scale(self, memory_gib: float) -> float:
-        """Combined error scale: the activations' error is weighted by their share of a memory that is just full."""
+        """Combine the error scales: the activations' error counts by their share of a memory that is just full."""
         spare = max(memory_gib - self.held_gib, 0.0)
         return math.hypot(
             self.log_scale,
@@ -336,7 +336,7 @@ def recorded_step(
     *,
     checkpointing: bool = False,
 ) -> StepMemory:
-    """What is known of a profiled step's memory.
+    """Return what is known of a profiled step's memory.
 
     Parameters
     ----------
@@ -462,7 +462,7 @@ class FitAnswer(Struct, frozen=True):
 
 
 def verdict_of(model: MemoryModel, chance: float) -> Verdict:
-    """What a probability that it fits means."""
+    """Return what a probability that it fits means."""
     if chance >= model.certain:
         return Verdict.FITS
     return Verdict.DOES_NOT_FIT if chance <= 1 - model.certain else Verdict.CANT_TELL
