@@ -189,8 +189,9 @@ def check(app, samples, port, capsys, case: Case) -> None:
     for label in shown["Memory"]:
         fit = document["memory"].get(plans[label]["instance"])
         if fit is not None:
-            most = f", ≤ {fit['largest_batch']:,}" if fit["largest_batch"] else ""
-            assert shown["Memory"][label] == f"{fit['verdict']}{most}", label
+            most = f" (up to batch {fit['largest_batch']:,})" if fit["largest_batch"] else ""
+            words = {"fits": "Fits", "can't tell": "May not fit", "does not fit": "Doesn't fit"}
+            assert shown["Memory"][label] == words[fit["verdict"]] + most, label
 
 
 #: Fifteen questions whose cards, bars and dialog are those of the command line.
@@ -347,7 +348,7 @@ def test_a_log_of_a_finished_training(open_app, port, capsys, tmp_path):
     assert json.loads(capsys.readouterr().out)["warnings"][0].startswith("440 ms on Tesla V100-SXM2-16GB")
     uploader = next(one for one in app.file_uploader if one.key.startswith("log:file"))
     app = uploader.set_value(("train.log", b"nothing", "text/plain")).run()
-    assert "no time of a step" in lines(app.error)[0] and column(app, "Time") == steps
+    assert "No time of a step" in lines(app.error)[0] and column(app, "Time") == steps
 
 
 def _anchored(samples, case: Case) -> dict[str, Any]:
