@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import Struct, field, structs
 from msgspec.structs import replace
 
+from profet_core.answers.by_layers import NetworkPrediction
 from profet_core.answers.context import (
     Context,
     NetworkParameters,
@@ -93,7 +94,9 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
     @cache
     def fits_at(batch_size: int) -> Mapping[str, FitAnswer]:
         """Of all instances at once: a network is estimated anew at each size."""
-        return fits_in_training(context, at(batch_size), (*catalog, *({anchor} - {"", *catalog})))
+        # A network is estimated on offers, a profile also fits its anchor's GPU.
+        others = set[str]() if isinstance(first.prediction, NetworkPrediction) else {anchor} - {"", *catalog}
+        return fits_in_training(context, at(batch_size), (*catalog, *others))
 
     def step_at(instance: str, batch_size: int) -> OfferStep:
         training, names = at(batch_size), [instance]
