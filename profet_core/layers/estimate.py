@@ -716,7 +716,7 @@ class StepMachines:
         return at_larger if measured else Regime.UNSEEN_GPU, Regime.UNSEEN_GPU
 
     def _known(self, step: NetworkStep, batch_size: int, pixels: int) -> tuple[FloatArray, FloatArray]:
-        """Of each GPU, as `KnownSteps.corrections` has them."""
+        """Of each GPU, as `MeasuredRatios.corrections` has them."""
         measured = _measured_as(step)
         places = self._names if measured is None else self._cells
         return self._model.known.corrections(
