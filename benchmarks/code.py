@@ -25,7 +25,7 @@ from profet_core.questions import AdviseQuestion, PredictQuestion
 _SAMPLE, _ANCHOR, _LATENCY_MS = "sample_traces/vgg16-224px-b16-g3s.json", "g3s.xlarge", 323.0
 _SETUP = f"""
 import sys, time
-from msgspec.structs import replace
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from profet_core import load_catalog, load_models, predict, predict_many, read_profile

@@ -9,16 +9,20 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from http.cookiejar import CookieJar
 from itertools import cycle
 from typing import Any
+from urllib.request import HTTPCookieProcessor, Request, build_opener
 
 import psutil
 from msgspec import Struct, field
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.Common_pb2 import FileUploaderState, UploadedFileInfo
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 
+from benchmarks import REPOSITORY
 from profet_core.prediction.scaler import axis_range
 
 #: A run that takes longer counts as lost.
@@ -38,6 +42,7 @@ class Visitor(Struct):
     pages : last part of the address -> Streamlit's name of the page; empty before the first one is open.
     """
 
+    url: str
     socket: ClientConnection
     widgets: dict[str, Any] = field(default_factory=dict)
     _states: dict[str, WidgetState] = field(default_factory=dict)
@@ -56,6 +61,20 @@ class Visitor(Struct):
         """Set a widget to a value of `WidgetState`; seconds until the page is complete."""
         self._states[key] = WidgetState(id=self.widgets[key].id, **value)
         return await self._run(self._fragments[key])
+
+    async def upload(self, key: str, name: str, data: bytes) -> float:
+        """Send a file to an uploader; seconds until the page is complete, without the sending."""
+        request = BackMsg()
+        request.file_urls_request.file_names.append(name)
+        await self.socket.send(request.SerializeToString())
+        while (message := ForwardMsg.FromString(await self.socket.recv(decode=False))).WhichOneof("type") != (
+            "file_urls_response"
+        ):
+            pass
+        (urls,) = message.file_urls_response.file_urls
+        await asyncio.to_thread(_put, self.url, urls.upload_url, name, data)
+        sent = UploadedFileInfo(file_id=urls.file_id, name=name, size=len(data), file_urls=urls)
+        return await self.change(key, file_uploader_state_value=FileUploaderState(uploaded_file_info=[sent]))
 
     async def _run(self, fragment: str = "") -> float:
         """Run the page, or only one fragment of it."""
@@ -104,6 +123,17 @@ class Visitor(Struct):
             self.widgets[key], self._fragments[key] = shown, message.delta.fragment_id
 
 
+def _put(url: str, path: str, name: str, data: bytes) -> None:
+    """Send a file as a browser does, with the cookie's token."""
+    jar = CookieJar()
+    opener = build_opener(HTTPCookieProcessor(jar))
+    opener.open(f"{url}/_stcore/health").close()
+    (token,) = (cookie.value or "" for cookie in jar)
+    body = f'--end\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'.encode()
+    headers = {"Content-Type": "multipart/form-data; boundary=end", "X-Xsrftoken": token}
+    opener.open(Request(f"{url}{path}", body + data + b"\r\n--end--\r\n", headers, method="PUT")).close()
+
+
 #: What a visitor does; each gives the seconds it took.
 Action = Callable[[Visitor, random.Random], Awaitable[float]]
 
@@ -118,19 +148,45 @@ def _page(name: str) -> Action:
     return lambda visitor, _: visitor.open_page(name)
 
 
-#: A visitor does one after the other, again and again.
+def _source(name: str) -> Action:
+    return lambda visitor, _: visitor.change("source", string_array_value={"data": [name]})
+
+
+def _choose(key: str, *names: str) -> Action:
+    """Choose one of a list, or of these names in it."""
+    return lambda visitor, chance: visitor.change(
+        key, string_value=chance.choice(names or list(visitor.widgets[key].options))
+    )
+
+
+def _upload(visitor: Visitor, _: random.Random) -> Awaitable[float]:
+    key = next(key for key in visitor.widgets if key.startswith(":file:"))
+    return visitor.upload(key, _FILE.name, _FILE.read_bytes())
+
+
+_FILE = REPOSITORY / "sample_traces" / "resnet50-128px-b16-g4dn.json"
+#: A visitor does one after the other, again and again, beginning with one of the pages.
 ACTIONS: Mapping[str, Action] = {
     "predict": _page("predict"),
-    "another sample": lambda visitor, chance: visitor.change(
-        "sample", string_value=chance.choice(visitor.widgets["sample"].options)
-    ),
+    "samples": _source("Sample"),
+    "another sample": _choose("sample"),
+    "another anchor": _choose("anchor", "M60 (g3s.xlarge)", "T4 (g4dn.xlarge)", "V100 SXM (p3.2xlarge)"),
     "a slider": slide,
     "another slider": slide,
     "epochs": lambda visitor, chance: visitor.change("epochs", double_value=chance.randint(1, 200)),
+    "own profiles": _source("Upload"),
+    "an upload": _upload,
     "sizes": _page("sizes"),
     "a slider there": slide,
+    "predict again": _page("predict"),
+    "networks by name": _source("Name"),
+    "another network": _choose("net", "resnet18", "mobilenet_v2", "efficientnet_b0", "alexnet"),
+    "latency": lambda visitor, chance: visitor.change("latency", string_value=f"{chance.randint(100, 200)} ms"),
+    "compare": _page("compare"),
+    "scale_out": _page("scale_out"),
     "about": _page("about"),
 }
+STARTS = ("predict", "sizes", "predict again", "compare", "scale_out", "about")
 
 
 class Level(Struct):
@@ -148,7 +204,7 @@ async def visit(url: str, actions: list[Action], interval_s: float, window: tupl
     chance, address = random.Random(len(seen.first_page_s)), f"{url.replace('http', 'ws', 1)}/_stcore/stream"
     try:
         async with connect(address, subprotocols=["streamlit"], max_size=None, compression=None) as socket:
-            visitor = Visitor(socket)
+            visitor = Visitor(url, socket)
             seen.first_page_s.append(await visitor.open_page())
             due = time.perf_counter() + chance.uniform(0, interval_s)
             for action in cycle(actions) if interval_s else actions:
@@ -171,12 +227,14 @@ async def run_level(
     They come one by one, so that the load is that of actions and not of first pages. `times_s`: between two of them,
     and how long actions are timed when all are there.
     """
-    seen, interval_s, places, (arrival_s, seconds) = Level(), 5.0, range(len(actions)), times_s
+    seen, interval_s, (arrival_s, seconds) = Level(), 5.0, times_s
+    starts = [place for place, name in enumerate(ACTIONS) if name in STARTS] if len(actions) > 1 else [0]
     begin = time.perf_counter() + visitors * arrival_s + interval_s
 
     async def arrive(number: int) -> None:
         await asyncio.sleep(number * arrival_s)
-        mine = [actions[(number + place) % len(actions)] for place in places]
+        first = starts[number % len(starts)]
+        mine = [*actions[first:], *actions[:first]]
         await visit(urls[number % len(urls)], mine, interval_s, (begin, begin + seconds), seen)
 
     every = [asyncio.create_task(arrive(number)) for number in range(visitors)]

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def add_advise(parser: argparse.ArgumentParser) -> None:
-    """The training, its limits, and the offers to choose from."""
+    """Declare the training, its limits, and the offers to choose from."""
     add_question(parser, AdviseQuestion)
     add_models(parser)
     add_every_offer(parser)
@@ -70,7 +70,7 @@ def run_advise(options: argparse.Namespace) -> None:
 
 
 def _print_launch(answer: AdviseAnswer) -> None:
-    """A task file that can be written as it is; what is known beside the task are its comments."""
+    """Print a task file that can be written as it is; what is known beside the task are its comments."""
     launch = answer.launch
     about = (answer_sentences(answer.advice)[0], launch.availability, launch.page, launch.checklist)
     print("\n".join(f"# {line}" for line in about if line))
@@ -78,7 +78,7 @@ def _print_launch(answer: AdviseAnswer) -> None:
 
 
 def _print_advice(answer: AdviseAnswer, *, every: bool) -> None:
-    """The answer first, then the plans, then lists; not `every` plan: those named, and the cheapest of each GPU."""
+    """Print the answer, then the plans, then lists; not `every` plan: those named, and the cheapest of each GPU."""
     advice, comparison = answer.advice, answer.comparison
     named = {plan.instance for plan in (advice.answer, advice.fastest.plan, advice.cheapest.plan, *advice.frontier)}
     named |= {plan.instance for plan in (comparison.a, comparison.b)} if comparison else set()
@@ -134,7 +134,7 @@ def _columns(advice: Advice) -> list[Column[Plan]]:
 
 
 def _grouped(texts: Iterable[tuple[str, str]]) -> list[str]:
-    """A line for each text, behind all names that it is said of."""
+    """Return a line for each text, behind all names that it is said of."""
     names: dict[str, dict[str, None]] = {}
     for name, text in texts:
         names.setdefault(text, {})[name] = None

@@ -21,8 +21,8 @@ from profet_core.errors import InputError, ProfetError, ProfileError
 from profet_core.prediction.checks import read_as
 from profet_core.prediction.models import load_models
 from profet_core.questions import OFFER_FIELDS, ProfileQuestion, Question, QuestionField, ask, fields_of
-from profet_profiles import Profile, read_profile_folder
-from profet_profiles.reading import shown_file_name
+from profet_profiles import Profile
+from profet_profiles.errors import shown_file_name
 from profet_profiles.sandbox import read_guarded
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def add_every_offer(parser: argparse.ArgumentParser) -> None:
 
 
 def add_steps(parser: argparse.ArgumentParser) -> None:
-    """`--steps`: how many training steps TRACE covers."""
+    """Declare `--steps`: how many training steps TRACE covers."""
     parser.add_argument("--steps", type=int, metavar="N", help=fields_of(ProfileQuestion)["steps"].help)
 
 
@@ -94,7 +94,7 @@ def add_models(parser: argparse.ArgumentParser) -> None:
 
 
 def add_data(parser: argparse.ArgumentParser, several: str = "") -> None:
-    """`--data`: folders of measurements; `several`: help on giving more than one."""
+    """Declare `--data`: folders of measurements; `several`: help on giving more than one."""
     help_ = f"folder of measurements (default: PROFET_DATA, else data/){several}"
     parser.add_argument("--data", action="append", metavar="DIR", help=help_)
 
@@ -128,18 +128,20 @@ def read_trace(options: argparse.Namespace) -> Profile:
 
 
 def read_profile_file(path: str) -> Profile:
-    """The profile in a file or in a run's folder, streamed; a long one shows on a terminal's stderr how far it is."""
+    """Read a file or a run's folder, streamed; a long one shows on a terminal's stderr how far it is."""
     try:
         with Path(path).open("rb") as file:
             return read_guarded(file, Path(path).name, progress=_shown_progress())
     except IsADirectoryError:
+        from profet_profiles.reading import read_profile_folder
+
         return read_profile_folder(Path(path), progress=_shown_progress())
     except OSError as error:
         raise ProfileError(f"{path} can't be read: {error.strerror}.") from None
 
 
 def read_network_file(path: Path, pixels: int | None) -> Network:
-    """The network in a file, read within the limits of an upload."""
+    """Read the network in a file within the limits of an upload."""
     from profet_core.layers.reading import read_network_guarded
 
     try:
@@ -150,7 +152,7 @@ def read_network_file(path: Path, pixels: int | None) -> Network:
 
 
 def read_log_file(path: Path) -> TrainingLog:
-    """The log in a file, read within the limits of an upload."""
+    """Read the log in a file within the limits of an upload."""
     from profet_core.layers.logs import read_log_guarded
 
     try:
@@ -165,7 +167,7 @@ _FILE_ENDINGS, _WEIGHTS_ENDINGS = (".keras", ".onnx", ".csv", ".json", ".h5", ".
 
 
 def network_file(network: str) -> Path | None:
-    """The network's file; None: this is a name, not a path."""
+    """Return the network's file; None: this is a name, not a path."""
     path = Path(network)
     with suppress(OSError):
         if path.is_file():
@@ -189,7 +191,7 @@ def _shown_progress() -> Callable[[float], None] | None:
 
 
 def known_gpus() -> Gpus:
-    """The GPUs with specs, the user's after them."""
+    """Return the GPUs with specs, the user's after them."""
     shipped = load_gpus()
     return shipped.with_custom(row.gpu for row in read_custom_gpus(custom_gpus_path(), shipped))
 
@@ -218,7 +220,7 @@ def training_set() -> Iterator[None]:
 
 
 def open_measurements(options: argparse.Namespace) -> tuple[Measurements, Path]:
-    """The measurements that `--data` names, PROFET's tables or a folder of the data layout, and their folder."""
+    """Open the measurements that `--data` names, PROFET's tables or a folder of the data layout; and their folder."""
     with training_set():
         from profet_lab.dataset import measurements_from_dataset
         from profet_lab.dataset_files import is_dataset, read_dataset
@@ -230,7 +232,7 @@ def open_measurements(options: argparse.Namespace) -> tuple[Measurements, Path]:
 
 
 def on_dask(run: Callable[[argparse.Namespace], None]) -> Callable[[argparse.Namespace], None]:
-    """A command's `run` whose fits and folds the cluster that `--dask` names does; without it this process does."""
+    """Wrap a command's `run`: the cluster that `--dask` names does its fits and folds; without it this process."""
 
     @wraps(run)
     def run_there(options: argparse.Namespace) -> None:
@@ -249,7 +251,7 @@ def on_dask(run: Callable[[argparse.Namespace], None]) -> Callable[[argparse.Nam
 
 @contextmanager
 def validation_progress() -> Iterator[Callable[[int], object]]:
-    """A bar on a terminal's stderr; call what is yielded with the number of steps done since."""
+    """Show a bar on a terminal's stderr; call what is yielded with the number of steps done since."""
     with training_set():
         from tqdm import tqdm
     with tqdm(desc="validate", unit="step", disable=None) as bar:

@@ -56,7 +56,7 @@ _STAND_IN = "CPU operations count as GPU operations: for tests only, not a GPU m
 
 
 def add_collect(parser: argparse.ArgumentParser) -> None:
-    """The instance, the grid, and how it is measured."""
+    """Declare the instance, the grid, and how it is measured."""
     add_format(parser)
     parser.add_argument("--instance", metavar="NAME", help="name of this machine")
     parser.add_argument("--out", metavar="DIR", help="folder to write or resume (default: collected/NAME)")
@@ -148,7 +148,7 @@ def run_collect(options: argparse.Namespace) -> None:
 def _chosen(
     options: argparse.Namespace, grid: Grid, cells: Sequence[Cell], how: CellTask
 ) -> tuple[list[Cell], MeasuringMachine, Expected]:
-    """The cells that this machine can measure, and what is expected of them."""
+    """Return the cells that this machine can measure, and what is expected of them."""
     for framework in grid.frameworks:
         for name, reason in missing(framework).items():
             if name in grid.models:
@@ -173,23 +173,23 @@ def _show_loading(options: argparse.Namespace) -> None:
     """Time the loader on the images of a folder, at the first of `--pixels` if that is given."""
     names = options.frameworks.split(",") if options.frameworks else []
     pixels = 224 if options.pixels == _joined(PIXELS) else _numbers("--pixels", options.pixels, 4096)[0]
-    found = measure_loading(Path(options.loading), names, pixels=pixels, seed=options.seed)
+    loading = measure_loading(Path(options.loading), names, pixels=pixels, seed=options.seed)
     if options.format == "json":
-        print_json(found)
+        print_json(loading)
         return
-    each = found["images_per_s_per_vcpu"]
-    rates = f"{format_significant(found['images_per_s'])} images/s: {format_significant(each)} per vCPU"
-    how = f"{found['framework']}, {found['pixels']} pixels, {found['images']:,} images"
-    print(f"{found['vcpus']} vCPUs prepare {rates} ({how}).")
+    each = loading["images_per_s_per_vcpu"]
+    rates = f"{format_significant(loading['images_per_s'])} images/s: {format_significant(each)} per vCPU"
+    how = f"{loading['framework']}, {loading['pixels']} pixels, {loading['images']:,} images"
+    print(f"{loading['vcpus']} vCPUs prepare {rates} ({how}).")
     print(f"Count it with `profet advise ... --images-per-s-per-vcpu {each:.0f}`.")
 
 
 def _error_line(cells: Sequence[Cell]) -> str:
-    """What is known of the error with the quick cells."""
-    found = known_error(cells)
-    if found is None:
+    """Say what is known of the error with the quick cells."""
+    measured_error = known_error(cells)
+    if measured_error is None:
         return "The error on other networks is unknown: these cells don't include the first one of --quick"
-    first, error = found
+    first, error = measured_error
     which = "these cells" if first == len(cells) else f"the first {first} of these cells"
     return f"With {which}, the mean error on other networks was {error:.1f}% (published GPUs, each held out)"
 
@@ -310,7 +310,7 @@ _FOLDERS = {
 
 
 def add_data(parser: OneLineParser) -> None:
-    """The actions with their arguments; one must be chosen."""
+    """Declare the actions with their arguments; one must be chosen."""
     for name, action in add_commands(parser, ACTIONS, dest="action", required=True).items():
         add_format(action)
         metavar, help_ = _FOLDERS[name]
@@ -347,7 +347,7 @@ def run_data(options: argparse.Namespace) -> None:
 
 
 def print_checked(found: dict[str, list[Row]], format_: str) -> None:
-    """What there is, what is missing, and what looks wrong in it."""
+    """Print what there is, what is missing, and what looks wrong in it."""
     if format_ == "json":
         print_json(found)
         return

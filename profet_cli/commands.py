@@ -11,7 +11,7 @@ from profet_profiles import VERSION
 from profet_recorder.command import OneLineParser
 
 PROGRAM = "profet"
-_DESCRIPTION = "Which cloud GPU should I train my CNN on, how long will it take, what will it cost?"
+_DESCRIPTION = "Which cloud GPU should I train my vision network on, how long will it take, what will it cost?"
 #: Command -> its module, and its line in `profet --help`.
 #: Arguments of a command are declared by its `add_NAME`; its `run_NAME` prints the result, and raises ProfetError for
 #: what the user can put right.
@@ -39,7 +39,7 @@ COMMANDS = {name: line for name, (_, line) in _EVERY.items()}
 
 
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
-    """The options of the chosen command, with its `run`."""
+    """Parse the options of the chosen command, with its `run`."""
     # No option comes before the command, so that the first word that names one is the choice.
     chosen = next((word for word in arguments if word in COMMANDS), None)
     parser = build_parser([] if chosen is None else [chosen])
@@ -49,7 +49,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def build_parser(commands: Iterable[str] = COMMANDS) -> OneLineParser:
-    """The command line; arguments are declared for `commands`, whose modules are imported, and for no others."""
+    """Build the command line; arguments are declared for `commands`, whose modules are imported, for no others."""
     parser = OneLineParser(prog=PROGRAM, description=_DESCRIPTION)
     parser.add_argument("-V", "--version", action="version", version=f"{PROGRAM} {VERSION}", help="print the version")
     parsers = add_commands(parser, COMMANDS, dest="command", required=True)

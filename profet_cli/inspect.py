@@ -23,7 +23,7 @@ STDOUT = "-"
 
 
 def add_inspect(parser: argparse.ArgumentParser) -> None:
-    """The profile."""
+    """Declare the profile."""
     add_format(parser)
     parser.add_argument("trace", metavar="TRACE", nargs="?")
     parser.add_argument("--limits", action="store_true", help="list the limits on files: size, time and memory")
@@ -45,7 +45,7 @@ def run_inspect(options: argparse.Namespace) -> None:
     trace = read_trace(options)
     profile = counted(trace, trace.meta.step_latency_ms)
     models = load_models(options.models)
-    found, diagnosis = placements(models, profile), diagnose(profile)
+    placed, diagnosis = placements(models, profile), diagnose(profile)
     meta = {key: value for key, value in asdict(profile.meta).items() if value is not None}
     if options.format == "json":
         _, (unknown,) = load_operation_classes().encode([profile])
@@ -62,9 +62,9 @@ def run_inspect(options: argparse.Namespace) -> None:
             "warnings": list(profile.warnings),
             "ignored": list(profile.ignored),
             "unknown_operations": document(unknown, UNKNOWN_OPERATIONS),
-            "kinds": {row.operation: row.kind for row in found},
-            "classes": {row.operation: row.operation_class for row in found},
-            "clusters": {row.operation: row.cluster for row in found},
+            "kinds": {row.operation: row.kind for row in placed},
+            "classes": {row.operation: row.operation_class for row in placed},
+            "clusters": {row.operation: row.cluster for row in placed},
             "diagnosis": {
                 name: getattr(diagnosis, name)
                 for name in ("kind", "gpu_busy_share", "input_share", "latency_known", "sentence")
@@ -80,14 +80,15 @@ def run_inspect(options: argparse.Namespace) -> None:
     device_ms, host_ms = profile.device_total_us / US_PER_MS, profile.host_total_us / US_PER_MS
     print(f"device {format_ms(device_ms)}, host {format_ms(host_ms)}")
     for key, value in meta.items():
-        print(f"{key}: {value}")
+        if key != "work":
+            print(f"{key}: {value}")
     print(diagnosis.sentence)
-    times = [f"{row.time_us / US_PER_MS:,.3f}" for row in found]
+    times = [f"{row.time_us / US_PER_MS:,.3f}" for row in placed]
     print_table(
         ("operation", "ms", "kind", "class", "known by"),
         [
             (row.operation, ms, row.kind or MISSING, row.operation_class or MISSING, _known_by(row))
-            for row, ms in zip(found, times, strict=True)
+            for row, ms in zip(placed, times, strict=True)
         ],
     )
 
@@ -106,7 +107,7 @@ def _known_by(row: Placement) -> str:
 
 
 def add_convert(parser: argparse.ArgumentParser) -> None:
-    """The trace, the file to write, and what the user knows of the step."""
+    """Declare the trace, the file to write, and what the user knows of the step."""
     add_format(parser)
     parser.add_argument("trace", metavar="TRACE", help="trace or profile in any supported format")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="profile to write; - for stdout")

@@ -65,7 +65,7 @@ _INSTANCE_ACTIONS = {
 
 
 def add_instances(parser: OneLineParser) -> None:
-    """The list's arguments, and the actions with theirs."""
+    """Declare the list's arguments, and the actions with theirs."""
     _add_listing(parser)
     actions = add_commands(parser, _INSTANCE_ACTIONS, dest="action")
     _add_listing(actions["list"], default=argparse.SUPPRESS)
@@ -137,7 +137,7 @@ _OPTION_OF = {"instance": "name", "gpu_memory_gib": "memory_gib"}
 
 
 def _add_offer_options(parser: argparse.ArgumentParser) -> None:
-    """The offer."""
+    """Declare what describes an offer."""
     add_format(parser, default=argparse.SUPPRESS)
     parser.add_argument("name", metavar="NAME")
     parser.add_argument(
@@ -219,7 +219,7 @@ def _title(offer: Instance) -> str:
 
 
 def _offer(options: argparse.Namespace, catalog: Catalog) -> Instance:
-    """The instance as the options have it; what they don't say, as the catalog or the specs of its GPU do."""
+    """Return the instance as the options have it; what they don't say, as the catalog or the GPU's specs do."""
     given = {column: getattr(options, _OPTION_OF.get(column, column), None) for column in FILE_COLUMNS}
     cells = {column: str(value).strip() for column, value in given.items() if value is not None}
     for column, text in cells.items():
@@ -235,11 +235,11 @@ def _offer(options: argparse.Namespace, catalog: Catalog) -> Instance:
         raise InputError(f"{name} is not in the catalog: give its GPU, such as --gpu L4.")
     if known is None and not options.other_gpu:
         try:
-            found = known_gpus().find(str(gpu), memory_gib)
+            specs = known_gpus().find(str(gpu), memory_gib)
         except InputError as error:
             more = "Use --other-gpu to add it anyway: only models trained on it can predict it."
             raise InputError(f"{error} {more}") from None
-        cells |= {"gpu": found.name, "gpu_memory_gib": str(found.memory_gib)}
+        cells |= {"gpu": specs.name, "gpu_memory_gib": str(specs.memory_gib)}
     elif known is None and memory_gib is None:
         raise InputError(f"The specs of {gpu!r} are unknown: give its memory with --memory-gib.")
     usual = default_cells() | {"region": known.region if known else "any"}
@@ -282,7 +282,7 @@ _GPU_OPTIONS = {
 
 
 def add_gpus(parser: OneLineParser) -> None:
-    """The actions with their arguments."""
+    """Declare the actions with their arguments."""
     add_format(parser)
     actions = add_commands(parser, _GPU_ACTIONS, dest="action")
     for name, action in actions.items():

@@ -6,6 +6,7 @@ Next to nothing is imported here: an interrupt before `main` is Python's own, an
 from __future__ import annotations
 
 import errno
+import gc
 import io
 import os
 import signal
@@ -25,6 +26,8 @@ _OUTPUT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBAD
 _STOPPED_LINE = "stopped"
 #: In the error of a library that can't be loaded, and in Python's own where it could not even make one.
 _NO_MEMORY = ("annot allocate memory", "failed to map segment", "without exception set", "without setting an exception")
+#: Between two searches for garbage: a command makes many records and hardly a cycle of them.
+_ALLOCATIONS = 100_000
 #: Commands that fit models, or run scripts: the number of threads is theirs.
 _THREADS_OF_THEIR_OWN = {"profile", "collect", "data", "train", "validate"}
 
@@ -39,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _status(arguments, started=lambda: None)
     # While modules are imported nothing is changed, and an exception would not come through them whole.
     signal.signal(signal.SIGINT, _exit_interrupted)
+    gc.set_threshold(_ALLOCATIONS)
     sys.unraisablehook = _end_if_interrupted
     try:
         if sys.stderr is None:
@@ -52,7 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         _exit_interrupted()
     finally:
-        # What is left is Python's own end.
+        # What is left is Python's own end, which would look for garbage among all that ends with it.
+        gc.freeze()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -132,7 +137,7 @@ def _ended(line: str, status: int) -> int:
 
 
 def _is_interrupted(error: BaseException) -> bool:
-    """An interrupt that a library made another error of, as some do while they are imported."""
+    """Tell whether a library made another error of an interrupt, as some do while they are imported."""
     cause = error.__cause__ or error.__context__
     return cause is not None and (isinstance(cause, KeyboardInterrupt) or _is_interrupted(cause))
 
@@ -157,7 +162,7 @@ def _exit_interrupted(_signal: int = signal.SIGINT, _frame: FrameType | None = N
 
 
 def _end_if_interrupted(unraisable: sys.UnraisableHookArgs) -> None:
-    """An interrupt where Python can't raise one, such as in a destructor."""
+    """End at an interrupt where Python can't raise one, such as in a destructor."""
     if issubclass(unraisable.exc_type, KeyboardInterrupt):
         _exit_interrupted()
     sys.__unraisablehook__(unraisable)

@@ -13,7 +13,7 @@ from profet_profiles.units import MS_PER_S, positive_number, typed_whole
 
 
 def add_manycore(parser: argparse.ArgumentParser) -> None:
-    """The network, the threads and the training."""
+    """Declare the network, the threads and the training."""
     add_format(parser)
     tip = f"{', '.join(PUBLISHED)}, a network name such as ResNet50, or a .keras, ONNX or layer table file"
     parser.add_argument("network", nargs="?", metavar="NETWORK|FILE", help=tip)
@@ -68,7 +68,7 @@ def run_manycore(options: argparse.Namespace) -> None:
 
 
 def _network(options: argparse.Namespace) -> many_core.ManyCoreNetwork:
-    """A published network, one by its FLOPs, one by name, or the one in a file."""
+    """Return a published network, one by its FLOPs, one by name, or the one in a file."""
     text, pixels = options.network, options.pixels
     if (text is None) is (options.flops is None):
         raise InputError(f"Name a network ({', '.join(PUBLISHED)}, ResNet50, ...) or give its --flops.")

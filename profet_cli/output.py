@@ -80,7 +80,7 @@ def print_warnings(warnings: Iterable[str]) -> None:
 
 
 def print_notes(rows: Iterable[OfferStep]) -> None:
-    """Notes of latencies, one line each, after the names of the instances that it is about."""
+    """Print notes of latencies, one line each, after the names of the instances that it is about."""
     names: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         if row.note:
@@ -96,7 +96,7 @@ def print_profile_warnings(profile: Profile) -> None:
 
 
 def cell(value: Value | None, format_value: Callable[[Value], str]) -> str:
-    """A table's cell for a value that may be missing."""
+    """Return a table's cell for a value that may be missing."""
     return MISSING if value is None else format_value(value)
 
 

@@ -42,7 +42,7 @@ from profet_profiles.units import format_ms, format_significant, format_usd, sha
 
 
 def add_predict(parser: argparse.ArgumentParser) -> None:
-    """The profile and the targets."""
+    """Declare the profile and the targets."""
     add_question(parser, PredictQuestion)
     add_models(parser)
     add_every_offer(parser)
@@ -114,7 +114,7 @@ def _bounds(level: float) -> list[Column[OfferStep]]:
 
 
 def add_cost(parser: argparse.ArgumentParser) -> None:
-    """The training."""
+    """Declare the training."""
     add_question(parser, TrainingQuestion)
     add_models(parser)
     add_every_offer(parser)
@@ -147,7 +147,7 @@ def run_cost(options: argparse.Namespace) -> None:
 
 
 def add_scale(parser: argparse.ArgumentParser) -> None:
-    """The instance, the axis with both ends, the size between them, and what else is known."""
+    """Declare the instance, the axis with both ends, the size between them, and what else is known."""
     add_question(parser, ScaleQuestion)
     add_models(parser)
 
@@ -164,7 +164,7 @@ def run_scale(options: argparse.Namespace) -> None:
 
 
 def add_estimate(parser: argparse.ArgumentParser) -> None:
-    """The network, which may be a file, its step, and the offers."""
+    """Declare the network, which may be a file, its step, and the offers."""
     add_question(parser, EstimateQuestion, first="network")
     add_models(parser)
     add_every_offer(parser)
@@ -184,11 +184,12 @@ def run_estimate(options: argparse.Namespace) -> None:
     if options.format == "json":
         print_json(document(answer, ESTIMATE))
         return
-    found, network = answer.estimate, answer.estimate.network
+    estimate, network = answer.estimate, answer.estimate.network
     usual = [note for note in answer.warnings if note.code is Code.USUAL]
     print_warnings([note for note in answer.warnings if note not in usual])
     print(
-        f"{found.name}, {network.pixels} pixels, batch {found.batch_size}, no profile: {network.layers.all} layers, "
+        f"{estimate.name}, {network.pixels} pixels, batch {estimate.batch_size}, no profile: "
+        f"{network.layers.all} layers, "
         f"{network.parameters / 1e6:.3g} million parameters, {network.flops.all / 1e9:.3g} GFLOPs per image (forward)."
     )
     print(*usual, sep="\n", end="\n" * bool(usual))
@@ -212,13 +213,13 @@ def run_estimate(options: argparse.Namespace) -> None:
         ("ms/step", lambda row: cell(row.latency_ms, format_ms)),
         *_bounds(LEVEL),
         *(compared if by_profile else ()),
-        ("memory fit (batch)", lambda row: fit_words(found.fits.get(row.instance))),
+        ("memory fit (batch)", lambda row: fit_words(estimate.fits.get(row.instance))),
         ("$ per 1,000 steps", lambda row: cell(row.cost_per_1000_steps_usd, format_usd)),
         *(per_epoch if costs else ()),
         ("$/h", lambda row: format_usd(row.usd_per_hour)),
     ]
     every = options.every_offer or question.offer_filter.is_specific or bool(question.targets)
-    print_notes(_print_rows(found.rows, columns, every=every))
-    _print_gpus(found.gpus, found.fits)
+    print_notes(_print_rows(estimate.rows, columns, every=every))
+    _print_gpus(estimate.gpus, estimate.fits)
     if answer.profiled is not None:
         print(disagreement_words(answer.disagreements))

@@ -154,7 +154,7 @@ def run_refresh(options: argparse.Namespace) -> None:
 
 
 def _published(options: argparse.Namespace, catalog: Catalog) -> tuple[list[Instance], list[str]]:
-    """The offers of every cloud asked for, and these clouds; of several, an unavailable one is reported and skipped."""
+    """Fetch the offers of every cloud asked for, and these clouds; of several, an unavailable one is skipped."""
     found: list[Instance] = []
     answered: list[str] = []
     problems: dict[str, ProfetError] = {}
@@ -186,7 +186,7 @@ def _published(options: argparse.Namespace, catalog: Catalog) -> tuple[list[Inst
 
 
 def _clouds(options: argparse.Namespace) -> list[str]:
-    """The clouds asked for, as the catalog calls them; raises InputError for an unknown one."""
+    """Return the clouds asked for, as the catalog calls them; raises InputError for an unknown one."""
     given = [name.lower() for name in names(getattr(options, "provider", ""))] or [DEFAULT_CLOUD]
     if "all" in given:
         return list(REFRESHED)
@@ -208,7 +208,7 @@ def _source(options: argparse.Namespace, cloud: str) -> str:
 
 
 def _show_progress(done: int, clouds: Sequence[str]) -> None:
-    """A bar on a terminal's stderr while several clouds are fetched."""
+    """Show a bar on a terminal's stderr while several clouds are fetched."""
     if len(clouds) > 1 and sys.stderr.isatty():
         bar = "#" * round(20 * done / len(clouds))
         name = clouds[done] if done < len(clouds) else ""
@@ -234,7 +234,7 @@ class PriceLists:
         self.pinned = pinned or ""
 
     def items(self, provider: str) -> list[Any]:
-        """A provider's `CatalogItem`s with a GPU, from its list or from the market itself; raises `errors`."""
+        """Return a provider's `CatalogItem`s with a GPU, from its list or from the market itself; raises `errors`."""
         if provider in LIVE_PROVIDERS:
             self.catalog.add_provider(_live_provider(provider))
         elif not self._is_loaded:
@@ -247,7 +247,7 @@ class PriceLists:
         return getattr(self.catalog.catalog.get(PROVIDERS[provider]), "version", "")
 
     def name_of(self, provider: str, item: Any, gpu: Gpu | None, catalog: Catalog) -> str | None:
-        """The name of a row's offer in the catalog, or the one it would have; None if that is unknown."""
+        """Return the name of a row's offer in the catalog, or the one it would have; None if that is unknown."""
         return _name_of(provider, item, gpu, catalog)
 
 
@@ -320,7 +320,7 @@ def published_offers(
 
 
 def _region_of(provider: str, location: str) -> str:
-    """The catalog's region of a location: of Google's zones the region, of RunPod's data centers the country."""
+    """Return the catalog's region of a location: of Google's zones the region, of RunPod's data centers the country."""
     if provider == "gcp":
         return re.sub(r"-[a-z]$", "", location)
     if provider == "runpod":
@@ -329,7 +329,7 @@ def _region_of(provider: str, location: str) -> str:
 
 
 def _gpu_of(provider: str, item: Any) -> Gpu | None:
-    """The specs of a row's GPU; None if there is none, if only a part is rented, or if its form factor is unknown."""
+    """Return the specs of a row's GPU; None without one, if only a part is rented, or of an unknown form factor."""
     if (provider, item.gpu_name) in _FORM_NOT_TOLD or not item.gpu_name or not item.gpu_memory:
         return None
     known = machine_facts(provider, item.instance_name).gpu
@@ -345,7 +345,7 @@ def _gpu_of(provider: str, item: Any) -> Gpu | None:
 
 
 def _name_of(provider: str, item: Any, gpu: Gpu | None, catalog: Catalog) -> str | None:
-    """The name of a row's offer in the catalog, or the one it would have; None if that is unknown."""
+    """Return the name of a row's offer in the catalog, or the one it would have; None if that is unknown."""
     if provider == "gcp" and item.instance_name.startswith("n1-"):
         return offer_name(provider, f"{item.instance_name}+{item.gpu_count}x{item.gpu_name}")
     if provider == "nebius":

@@ -58,7 +58,7 @@ class SkyPilotLists:
         self._texts: dict[str, str] = {}
 
     def items(self, provider: str) -> list[ListedMachine]:
-        """A provider's machines with a GPU, once for each market with a price; raises `errors`."""
+        """Return a provider's machines with a GPU, once for each market with a price; raises `errors`."""
         name = LISTS[provider]
         if name not in self._texts:
             self._texts[name] = _fetched(name)
@@ -73,7 +73,7 @@ class SkyPilotLists:
         return ""
 
     def name_of(self, provider: str, item: ListedMachine, gpu: Gpu | None, catalog: Catalog) -> str | None:
-        """The catalog's name of a machine."""
+        """Return the catalog's name of a machine."""
         return offer_name(provider, item.instance_name)
 
 

@@ -91,7 +91,7 @@ def _coefficients(data: Measurements, folder: Path) -> dict[str, tuple[str, Call
 
 
 def calibrate(options: argparse.Namespace, folders: Sequence[Path], parts: Sequence[str]) -> Trained:
-    """What measured cells of other GPUs tell; refuses options that are about the published models, such as `parts`."""
+    """Fit what measured cells of other GPUs tell; refuse options about the published models, such as `parts`."""
     with training_set():
         from profet_lab.custom_gpus import calibrate_gpus, calibrated_file, check_out, read_data, write_calibrated
     named = [f"--{name}" for name in parts] + (["--anchor"] if options.anchor else [])
@@ -106,28 +106,28 @@ def calibrate(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
     models = load_models(base)
     models.verify()
     transfer = with_custom_gpus(models.transfer, read_custom_gpus(custom_gpus_path(), models.transfer.gpus))
-    found, without = calibrate_gpus(dataset, transfer)
-    if not found:
+    calibrated, without = calibrate_gpus(dataset, transfer)
+    if not calibrated:
         why = "; ".join(f"{name}: {why}" for name, why in without.items()) or "the models already cover all instances"
         raise InputError(f"These measurements add nothing: {why}.")
-    write_calibrated(base, out, calibrated_file(found, transfer, dataset))
-    without = {name: why for name, why in without.items() if name not in {one.instance for one in found}}
+    write_calibrated(base, out, calibrated_file(calibrated, transfer, dataset))
+    without = {name: why for name, why in without.items() if name not in {one.instance for one in calibrated}}
     gpus, lines = [], []
-    for one in found:
+    for one in calibrated:
         values = {name: getattr(one, name) for name in ("cells", "networks", "log_sd")}
         gpus.append({"instance": one.instance, "gpu": one.gpu, "precision": "tf32" if one.tf32 else "fp32", **values})
         lines.append(
             f"{one.instance} ({one.gpu}{', TF32' if one.tf32 else ''}): {one.cells} workloads of {one.networks} "
             f"networks; 90% prediction interval for new networks: +{100 * math.expm1(quantile() * one.log_sd):.0f}%"
         )
-    lines += still_to_price([one.instance for one in found], dataset)
+    lines += still_to_price([one.instance for one in calibrated], dataset)
     lines += [f"{name}: nothing learned: {why}" for name, why in without.items()]
     left = [{"instance": name, "why": why} for name, why in without.items()]
     return {"out": str(out), "gpus": gpus, "without": left}, [*lines, f"written to {out}"]
 
 
 def still_to_price(instances: Iterable[str], dataset: Dataset) -> list[str]:
-    """A line for each instance that no catalog has: the offer that `gpus add` made of its GPU, or how to add one."""
+    """Return a line for each instance that no catalog has: what `gpus add` made of its GPU, or how to add one."""
     catalog, rows = load_catalog(), read_custom_gpus(custom_gpus_path(), load_gpus())
     gpus, offered = load_gpus().with_custom(row.gpu for row in rows), {row.name: row.instance for row in rows}
     lines = []
@@ -157,7 +157,7 @@ TRAINED = {
 
 
 def add_train(parser: argparse.ArgumentParser) -> None:
-    """The measurements, the folder to write, and which part of it."""
+    """Declare the measurements, the folder to write, and which part of it."""
     add_format(parser)
     add_data(parser, "; repeat to add your own, which calibrate your GPUs")
     parser.add_argument(
@@ -218,7 +218,7 @@ def _methods(options: argparse.Namespace) -> None:
 
 
 def _wanted_pairs(options: argparse.Namespace, measurements: Measurements) -> list[tuple[str, str]]:
-    """The pairs that `--anchor` and `--target` leave."""
+    """Return the pairs that `--anchor` and `--target` leave."""
     with training_set():
         from profet_lab.measurements.tables import check_instances, pairs
     check_instances(measurements, [*(options.anchor or ()), *(options.target or ())])
@@ -275,7 +275,7 @@ _COLUMNS = {
 
 
 def _print_rows(names: Sequence[str], rows: Sequence[tuple[tuple[str, ...], Report]]) -> None:
-    """A table: names, then the figures that the first row has."""
+    """Print a table: names, then the figures that the first row has."""
     columns = {header: one for header, one in _COLUMNS.items() if rows and rows[0][1].get(one[0]) is not None}
 
     def figures(row: Report) -> Iterator[str]:
@@ -315,7 +315,7 @@ VALIDATED = {
 
 
 def add_validate(parser: argparse.ArgumentParser) -> None:
-    """The measurements, and what is validated on them."""
+    """Declare the measurements, and what is validated on them."""
     add_format(parser)
     add_data(parser)
     add_anchors(parser)

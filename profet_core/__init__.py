@@ -1,4 +1,4 @@
-"""Pure functions: predict CNN training time and cost on every cloud GPU.
+"""Pure functions: predict vision networks' training cost on every cloud GPU.
 
 >>> from profet_core import load_catalog, load_models, predict, read_profile
 >>> from profet_core.prediction.models import load_samples

@@ -65,7 +65,7 @@ class LatencyDoubtError(InputError):
         self.suggested_steps = suggested_steps
 
     def worded(self, name_of: Callable[[str], str]) -> str:
-        """The message, and which fields confirm the latency."""
+        """Return the message, and which fields confirm the latency."""
         steps = f"{name_of('steps')} {self.suggested_steps} if so, " if self.suggested_steps else ""
         return f"{super().worded(name_of)} Use {steps}{name_of('trust_latency')} if it is right."
 
@@ -88,7 +88,7 @@ class WordedEnum(StrEnum):
     words: str
 
     def __new__(cls, value: str, words: str = "") -> Self:
-        """A member with its words."""
+        """Make a member with its words."""
         member = str.__new__(cls, value)
         member._value_, member.words = value, words
         return member
@@ -244,6 +244,26 @@ class Code(WordedEnum):
         "Training steps of transformers are published for one GPU (RTX 3090, AMP, 2022). On others their speed follows "
         "that of CNNs.",
     )
+    CHECKPOINTED = (
+        "checkpointed",
+        "With activation checkpointing one more forward pass takes about {factor:g} times the time; {kept:.0%} of the "
+        "activations stay in memory. Both are assumed.",
+    )
+    TRANSFORMER_BY_NAME = (
+        "transformer_by_name",
+        "The models learned from no profile of a transformer: its step is scaled by its layers and estimated rates.",
+    )
+    TRANSFORMER_BY_SHAPES = (
+        "transformer_by_shapes",
+        "The models learned from no profile of a transformer: its step is scaled by the shapes in the profile and "
+        "estimated rates.",
+    )
+    TRANSFORMER_BY_TIMES = (
+        "transformer_by_times",
+        "The models learned from no profile of a transformer: its step is scaled by the times of its operations and "
+        "estimated rates, and the interval is wide by judgment. The network's name, or record_shapes=True, makes it "
+        "more accurate.",
+    )
     PRODUCTS_IN_FP32 = (
         "products_in_fp32",
         "Matrix products are in FP32, PyTorch's default. Choose TF32 if your script calls "
@@ -288,13 +308,13 @@ ACTION_CODES = frozenset(
 STEPS_CODES = (Code.STEPS_INFERRED, Code.STEPS_ASSUMED)
 
 
-def not_a_cnn(what: str, why: str, advice: str, known: str = "CNNs") -> str:
+def no_vision(what: str, why: str, advice: str) -> str:
     """Why a step or a network gets no latency.
 
-    >>> not_a_cnn("This network is not a CNN", "it has recurrent layers", "Give a CNN")
-    'This network is not a CNN: it has recurrent layers, and the models know only CNNs. Give a CNN.'
+    >>> no_vision("This is a language model", "it reads words", "Give another")
+    'This is a language model: it reads words, and the models know only CNNs and vision transformers. Give another.'
     """
-    return f"{what}: {why}, and the models know only {known}. {advice}."
+    return f"{what}: {why}, and the models know only CNNs and vision transformers. {advice}."
 
 
 class Note(str):
@@ -322,7 +342,7 @@ class Note(str):
 
 
 def line_of(notes: Iterable[Note]) -> str:
-    """Notes as one line; empty if there are none.
+    """Return notes as one line; empty if there are none.
 
     >>> line_of([Note(Code.HOST_BOUND), Note(Code.FP32_FROM_TF32)])
     'limited by CPU launch overhead; FP32 from the TF32 speed'

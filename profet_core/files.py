@@ -9,7 +9,9 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
 
 from profet_core.errors import ArtifactError, InputError
 
@@ -35,12 +37,12 @@ def _has_models(folder: Path) -> bool:
 
 
 def models_folder(folder: Path | str | None) -> Path:
-    """The given models folder; None: the default, `default_models_folder`."""
+    """Return the given models folder; None: the default, `default_models_folder`."""
     return default_models_folder() if folder is None else Path(folder)
 
 
 def home_folder() -> Path | None:
-    """The folder in `$PROFET_HOME`, of custom models, a catalog next to them, or both; it may not exist yet.
+    """Return the folder in `$PROFET_HOME`, of custom models, a catalog next to them, or both; it may not exist yet.
 
     None if unset, or if it is the shipped folder, which is never changed.
     """
@@ -55,7 +57,7 @@ def put_aside(folder: Path) -> Path:
 
 
 def shipped_folder(name: str) -> Path:
-    """A data folder of the project, in a checkout or in an installed package."""
+    """Return a data folder of the project, in a checkout or in an installed package."""
     package = Path(__file__).resolve().parent
     checkout = package.parent / name
     return checkout if checkout.is_dir() else package / "shipped" / name
@@ -94,7 +96,7 @@ def read_coefficients(path: Path, version: int) -> JsonObject:
 
 
 def load_coefficients(path: Path, version: int, parse: Callable[[JsonObject], Parsed]) -> Parsed:
-    """Result of `parse` on such a file; `parse` may raise any error of invalid content, which is an ArtifactError."""
+    """Parse such a file; `parse` may raise any error of invalid content, which is an ArtifactError."""
     content = read_coefficients(path, version)
     try:
         return parse(content)
@@ -110,7 +112,7 @@ def damaged(path: Path) -> ArtifactError:
 
 
 def finite_number(value: object) -> float:
-    """A finite number in a file's content; raises TypeError for other types, ValueError for non-finite numbers."""
+    """Return a finite number in a file's content; raises TypeError for other types, ValueError for other numbers."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"not a number: {value!r}")
     if not math.isfinite(value):
@@ -120,11 +122,8 @@ def finite_number(value: object) -> float:
 
 def strict_json(path: Path) -> object:
     """Parse one of our JSON files; raises OSError, RecursionError, or ValueError, also for NaN and Infinity."""
-    return json.loads(path.read_bytes(), parse_constant=_refuse)
-
-
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(name)
+    document: object = msgspec.json.decode(path.read_bytes())
+    return document
 
 
 def sha256_hex(data: bytes) -> str:

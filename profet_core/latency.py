@@ -91,7 +91,7 @@ _AT_LEVEL = NormalDist().inv_cdf((1 + LEVEL) / 2)
 
 
 def log_sd_of(log_half_width: Values, level: float = LEVEL) -> Values:
-    """Standard deviation of the logarithm, from the log half-width of an interval at a level.
+    """Return the standard deviation of the logarithm, from the log half-width of an interval at a level.
 
     >>> round(log_sd_of(math.log(1.2)), 4)
     0.1108
@@ -133,7 +133,7 @@ class Estimate(Struct, frozen=True, kw_only=True):
 
 
 def combined_sd(*log_sds: Values) -> Values:
-    """Standard deviation of a sum of independent errors.
+    """Return the standard deviation of a sum of independent errors.
 
     >>> combined_sd(3.0, 4.0)
     5.0
@@ -151,7 +151,7 @@ def smooth_max(free_ms: Values, launch_ms: Values) -> Values:
 
 
 def free_ms(latency_ms: Values, launch_ms: Values) -> Values:
-    """The other part of a smooth maximum, at least 0.
+    """Return the other part of a smooth maximum, at least 0.
 
     >>> free_ms(smooth_max(100.0, 100.0), 100.0)
     100.0
@@ -161,7 +161,7 @@ def free_ms(latency_ms: Values, launch_ms: Values) -> Values:
 
 
 def sd_of_ratio(log_sd: Values, other: Values, correlation: Values) -> Values:
-    """Standard deviation of the logarithm of a ratio, or of many.
+    """Return the standard deviation of the logarithm of a ratio, or of many.
 
     Fully correlated errors of one size cancel.
 

@@ -46,6 +46,14 @@ def known_or_none(values: FloatArray, number: int) -> float | None:
     return None if math.isnan(value) else value
 
 
+def taken(values: FloatArray, rows: Sequence[int]) -> FloatArray:
+    """Values of these rows; NaN for -1."""
+    at = np.array(rows, int)
+    chosen: FloatArray = values[at]
+    chosen[at < 0] = np.nan
+    return chosen
+
+
 Row = TypeVar("Row", covariant=True)
 
 
@@ -113,7 +121,7 @@ class OfferTable(RowSequence["OfferStep"], frozen=True, eq=False, kw_only=True, 
         log_sd: Sequence[float] | FloatArray,
         basis: Sequence[Basis],
     ) -> Self:
-        """A table of latencies of which nothing else is known."""
+        """Return a table of latencies of which nothing else is known."""
         rows = len(offers)
         return cls(
             offers=tuple(offers),
@@ -131,33 +139,27 @@ class OfferTable(RowSequence["OfferStep"], frozen=True, eq=False, kw_only=True, 
 
     @classmethod
     def given(cls, offers: Sequence[Instance], latency_ms: Sequence[float]) -> Self:
-        """A table of latencies that the user measured."""
+        """Return a table of latencies that the user measured."""
         return cls.of(offers, latency_ms, np.zeros(len(offers)), [Basis.GIVEN] * len(offers))
 
     def take(self, rows: Sequence[int], offers: Sequence[Instance] | None = None) -> Self:
-        """These rows in this order, -1 for one of which nothing is known; of other `offers` if they are given."""
+        """Return these rows in this order, -1 for one of which nothing is known; of other `offers` if given."""
         at = np.array(rows, int)
         missing = at < 0
-
-        def taken(values: FloatArray) -> FloatArray:
-            found: FloatArray = values[at]
-            found[missing] = np.nan
-            return found
-
         return replace(
             self,
             offers=tuple(self.offers[row] for row in rows) if offers is None else tuple(offers),
-            latency_ms=taken(self.latency_ms),
-            log_sd=taken(self.log_sd),
+            latency_ms=taken(self.latency_ms, rows),
+            log_sd=taken(self.log_sd, rows),
             basis=tuple(self.basis[row] for row in rows),
             notes=tuple(() if row < 0 else self.notes[row] for row in rows),
-            least_ms=taken(self.least_ms),
+            least_ms=taken(self.least_ms, rows),
             limited_by_host=self.limited_by_host[at] & ~missing,
             relative_to=tuple("" if row < 0 else self.relative_to[row] for row in rows),
-            relative_log_sd=taken(self.relative_log_sd),
+            relative_log_sd=taken(self.relative_log_sd, rows),
             gpus=np.where(missing, 1, self.gpus[at]),
             scaling_log_sd=self.scaling_log_sd[at],
-            members={name: taken(values) for name, values in self.members.items()},
+            members={name: taken(values, rows) for name, values in self.members.items()},
         )
 
     @cached_property
@@ -175,13 +177,13 @@ class OfferTable(RowSequence["OfferStep"], frozen=True, eq=False, kw_only=True, 
         """Price of the whole machine."""
         return np.array([offer.usd_per_hour for offer in self.offers])
 
-    @property
+    @cached_property
     def latencies_ms(self) -> dict[str, float]:
         """Instance -> latency, for all rows with one."""
         known = zip(self.offers, self.latency_ms.tolist(), strict=True)
         return {offer.name: latency_ms for offer, latency_ms in known if not math.isnan(latency_ms)}
 
-    @property
+    @cached_property
     def numbers(self) -> dict[str, int]:
         """Instance -> its row."""
         return {offer.name: number for number, offer in enumerate(self.offers)}
@@ -200,7 +202,7 @@ class OfferTable(RowSequence["OfferStep"], frozen=True, eq=False, kw_only=True, 
         }
 
     def to_frame(self) -> Any:
-        """The table as a `pandas.DataFrame`: offer, latency, interval, cost."""
+        """Return the table as a `pandas.DataFrame`: offer, latency, interval, cost."""
         return frame_of(self.columns())
 
     def __len__(self) -> int:
@@ -295,7 +297,7 @@ class OfferStep(Struct, frozen=True):
 
 
 def joined(rows: Sequence[OfferStep], offers: Sequence[Instance]) -> OfferTable:
-    """A table of rows of other tables, each on one of `offers`, without what relates them to other instances."""
+    """Return a table of rows of other tables, each on one of `offers`, without what relates them to other instances."""
     latencies_ms = [row.table.latency_ms.item(row.number) for row in rows]
     log_sds = [row.table.log_sd.item(row.number) for row in rows]
     return replace(

@@ -148,8 +148,8 @@ Parameters: TypeAlias = Annotated[
 NetworkName: TypeAlias = Annotated[
     Text | None,
     about(
-        "network name, such as ResNet50, or none to predict from the profile alone (default: from the profile or its "
-        "file's name)",
+        "network name, such as ResNet50; none to predict from the profile alone; or vision-transformer of one that has "
+        "no known name (default: from the profile or its file's name)",
         "NAME",
     ),
 ]
@@ -202,6 +202,10 @@ class StepsQuestion(OffersQuestion, frozen=True, kw_only=True):
             choices=PRECISIONS,
         ),
     ] = AS_PROFILED
+    checkpointing: Annotated[
+        bool,
+        about("activation checkpointing: less memory, and one more forward pass, about 1.3 times the recorded time"),
+    ] = False
     confidence: Annotated[
         Text | None, about("only predictions with at least this confidence", choices=CONFIDENCE_WORDS)
     ] = None
@@ -457,7 +461,7 @@ class ScaleoutQuestion(StepsQuestion, frozen=True):
     step_ms: Annotated[
         Number | None,
         about(
-            "measured step latency on one GPU instead of a profile, in milliseconds; needs gpu and batch",
+            "measured step latency on one GPU, in milliseconds, instead of a profile",
             "MS",
             instead_of=("profile", "precision"),
         ),
@@ -575,7 +579,7 @@ class QuestionField(NamedTuple):
     @property
     def is_file(self) -> bool:
         """Whether it is a profile or a log, which is sent as a file, or in JSON."""
-        return isinstance(self.kinds[0], inspect.DataclassType)
+        return isinstance(self.kinds[0], inspect.DataclassType) or self.is_log
 
     @property
     def is_log(self) -> bool:
@@ -615,7 +619,7 @@ def fields_of(question: type[msgspec.Struct]) -> Mapping[str, QuestionField]:
     declared = {field.name: field for field in msgspec.structs.fields(question)}
     parts = [part for part in reversed(question.__mro__) if issubclass(part, msgspec.Struct)]
     names = dict.fromkeys(chain.from_iterable(part.__struct_fields__ for part in parts))
-    found = {}
+    fields = {}
     for name in sorted(names, key=lambda name: name in OFFER_FIELDS):
         field, kind = declared[name], inspect.type_info(declared[name].type)
         more: dict[str, Any] = {}
@@ -623,7 +627,7 @@ def fields_of(question: type[msgspec.Struct]) -> Mapping[str, QuestionField]:
             more = {**(kind.extra or {}), **(kind.extra_json_schema or {}), **more}
             kind = kind.type
         kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
-        kinds = tuple(_plain(one) for one in kinds if not isinstance(one, inspect.NoneType))
+        kinds = tuple(_plain(alternative) for alternative in kinds if not isinstance(alternative, inspect.NoneType))
         default = (
             field.default_factory()
             if field.default is NODEFAULT and field.default_factory is not NODEFAULT
@@ -631,8 +635,8 @@ def fields_of(question: type[msgspec.Struct]) -> Mapping[str, QuestionField]:
         )
         if isinstance(kinds[0], inspect.LiteralType):
             more["choices"] = kinds[0].values
-        found[name] = QuestionField(name, more.pop("description"), field.type, kinds, default, **more)
-    return found
+        fields[name] = QuestionField(name, more.pop("description"), field.type, kinds, default, **more)
+    return fields
 
 
 def ask(
@@ -777,7 +781,8 @@ def _wanted(kind: inspect.Type) -> str:
                 case inspect.IntType():
                     of = "whole numbers"
                 case inspect.StructType() as part:
-                    of = f"objects with {', '.join(one.name for one in part.fields if one.required)} and known columns"
+                    required = [cell.name for cell in part.fields if cell.required]
+                    of = f"objects with {', '.join(required)} and known columns"
                 case _:
                     of = "names"
             return f"a list of at most {kind.max_length} {of}"

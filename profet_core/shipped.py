@@ -25,7 +25,7 @@ def shipped_bytes(name: str) -> bytes:
 
 
 def shipped_text(name: str) -> str:
-    """The same as text."""
+    """Return the same as text."""
     return shipped_bytes(name).decode()
 
 
@@ -46,7 +46,7 @@ def _checksum(data: bytes) -> str:
 
 
 def signed_text() -> str:
-    """The checksums of the tables as they are."""
+    """Return the checksums of the tables as they are."""
     tables = sorted(path for pattern in ("*/*.csv", "*/*.csv.gz") for path in _PACKAGE.glob(pattern))
     return "".join(f"{_checksum(path.read_bytes())}  {path.relative_to(_PACKAGE).as_posix()}\n" for path in tables)
 

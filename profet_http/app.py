@@ -64,7 +64,7 @@ class SharedContext:
         return self._context is not None
 
     def get(self) -> Context:
-        """The context, loaded if it isn't yet; raises ProfetError if it can't be."""
+        """Return the context, loaded if it isn't yet; raises ProfetError if it can't be."""
         with self._lock:
             if self._context is None:
                 if self._failure is not None and time.monotonic() < self._failed_at_s + RETRY_S:
@@ -142,7 +142,7 @@ class Health:
         self._found: Document | None = None
 
     async def document(self) -> Document | None:
-        """What the check found; None if the server is not healthy, its log says why."""
+        """Return what the check found; None if the server is not healthy, its log says why."""
         async with self._lock:
             if time.monotonic() >= self._checked_at_s + CHECKED_FOR_S:
                 try:
@@ -319,14 +319,14 @@ class Api:
             return _json(await self._files.run(answered))
 
     def _answered(self, endpoint: Endpoint, found: Received) -> bytes:
-        """The answer's JSON."""
+        """Return the answer's JSON."""
         return _ENCODER.encode(endpoint.answer(self._context.get(), found.question(endpoint.question)))
 
     async def _tell_health(self, _: Request) -> Response:
-        found = await self._health.document()
-        if found is None:
+        document = await self._health.document()
+        if document is None:
             raise RequestError(BUSY, NOT_READY)
-        return _json(_ENCODER.encode(found))
+        return _json(_ENCODER.encode(document))
 
 
 async def _describe(_: Request) -> Response:
@@ -342,7 +342,7 @@ async def _nothing_here(request: Request) -> Response:
 
 
 def _in_one_line(handler: Handler) -> Handler:
-    """`handler`, with whatever it raises as an answer of one line."""
+    """Wrap `handler`: whatever it raises becomes an answer of one line."""
 
     async def handled(request: Request) -> Response:
         try:

@@ -207,13 +207,13 @@ def openapi_document() -> Document:
 
 
 def _operation(name: str, summary: str, answered: str, answer: object, *failures: str, kind: str = JSON) -> Document:
-    """A path's method with its answer and failures; those of every path are added, all are one line in JSON."""
-    found = {"200": (answered, kind, answer)}
+    """Describe a path's method with its answer and failures; those of every path are added, all are one line."""
+    answers = {"200": (answered, kind, answer)}
     for status in sorted({*failures, "403", "404", "405", "429"}):
-        found[status] = _FAILURES[status], JSON, {"$ref": "#/components/schemas/ErrorJson"}
+        answers[status] = _FAILURES[status], JSON, {"$ref": "#/components/schemas/ErrorJson"}
     responses = {
         status: {"description": when, "content": {kind: {"schema": schema}}}
-        for status, (when, kind, schema) in found.items()
+        for status, (when, kind, schema) in answers.items()
     }
     return {"operationId": name, "summary": summary, "responses": responses}
 
@@ -244,7 +244,7 @@ def _question(path: str, endpoint: Endpoint, schemas: Mapping[Any, Document]) ->
 
 
 def _as_text(field: QuestionField) -> Document:
-    """Schema of a field in a query or a form."""
+    """Return the schema of a field in a query or a form."""
     if field.is_file:
         return {"type": "string", "format": "binary", "description": field.help}
     if field.is_many:

@@ -65,7 +65,7 @@ class RequestError(Exception):
 
 
 def failure_of(error: Exception) -> RequestError:
-    """The response to any error; details of our own faults go to the log only."""
+    """Make the response to any error; details of our own faults go to the log only."""
     match error:
         case RequestError():
             return error
@@ -145,12 +145,12 @@ async def received(request: Request, profiles: Collection[str]) -> AsyncIterator
         kind = _content_type(request)
         try:
             async with asyncio.timeout(RECEIVE_LIMIT_S):
-                found = await _RECEIVE[kind](_limited(request, kind), profiles, stack)
+                body = await _RECEIVE[kind](_limited(request, kind), profiles, stack)
         except TimeoutError:
             raise RequestError(TOO_SLOW, "The body did not arrive in time: send it again.") from None
         except ClientDisconnect:
             raise RequestError(MALFORMED, "The body is truncated.") from None
-        yield found
+        yield body
 
 
 def _content_type(request: Request) -> str:
@@ -178,7 +178,7 @@ def _check_size(size: int, kind: str) -> None:
 
 
 def _limited(request: Request, kind: str) -> Request:
-    """The same request, whose body ends in an error once it is too long or stops coming."""
+    """Wrap the request: its body ends in an error once it is too long or stops coming."""
     taken = 0
 
     async def counted() -> dict:

@@ -237,7 +237,7 @@ def model_card(folder: Path) -> str:
 
 def section(name: str, report: Report, folder: Path) -> str:
     """Return a part's section of the card, as Markdown."""
-    return render(name, report=report, **PARTS[name].section(report, folder))
+    return render(name, {"report": report, **PARTS[name].section(report, folder)})
 
 
 def _steps_section(report: Report) -> dict[str, Any]:
@@ -294,10 +294,10 @@ def measured_noise(measurements: Measurements) -> dict[str, float]:
     return noise
 
 
-def render(card: str, **values: object) -> str:
+def render(card: str, values: Mapping[str, object] | None = None) -> str:
     """The text of a card, without blanks at the ends of lines."""
     template = _environment().get_template("card.md.j2")
-    text = "".join(template.blocks[card](template.new_context(values)))
+    text = "".join(template.blocks[card](template.new_context(dict(values or {}))))
     return "\n".join(line.rstrip() for line in text.split("\n"))
 
 

@@ -61,7 +61,7 @@ _LIST_TRACE = re.compile(rb'^[\s\xef\xbb\xbf]*\[\s*\{[^{}]*"ph"\s*:\s*"')
 
 
 def is_chrome_trace(head: bytes) -> bool:
-    """True if `head` opens as a chrome trace does: an object with `traceEvents`, or a list of events."""
+    """Return True if `head` opens as a chrome trace does: an object with `traceEvents`, or a list of events."""
     return bool(_DICT_TRACE.match(head) or _LIST_TRACE.match(head))
 
 
@@ -170,7 +170,7 @@ class ChromeTrace(Generic[Args]):
         return events
 
     def _events_of(self, values: list[object]) -> list[Event[Args]]:
-        """The events among decoded values; a few others may stand there."""
+        """Return the events among decoded values; a few others may stand there."""
         records = [value for value in values if isinstance(value, dict)]
         events = [_event(record) for record in records]
         self._text_times += sum(isinstance(record.get("ts", record.get("dur")), str) for record in records)
@@ -180,7 +180,7 @@ class ChromeTrace(Generic[Args]):
         return events
 
     def _value(self) -> object:
-        """The value at the cursor, once all of it is in the window; `_characters` is how many it has."""
+        """Return the value at the cursor, once all of it is in the window; `_characters` is how many it has."""
         while True:
             try:
                 value, end = self._decode(self._text, self._at)
@@ -201,18 +201,18 @@ class ChromeTrace(Generic[Args]):
             self._refill()
 
     def _next(self, skipped: re.Pattern[str]) -> str:
-        """The next character that isn't skipped, or "" at the end of the file; the cursor stands on it."""
+        """Return the next character that isn't skipped, or "" at the end of the file; the cursor stands on it."""
         while True:
-            if found := skipped.match(self._text, self._at):
-                self._at = found.end()
+            if blanks := skipped.match(self._text, self._at):
+                self._at = blanks.end()
             if self._at < len(self._text) or self._ended:
                 return self._text[self._at : self._at + 1]
             self._refill()
 
     def _take(self, character: str) -> None:
-        found = self._next(_SPACE)
-        if found != character:
-            raise self._damaged() if found else _cut_short()
+        next_character = self._next(_SPACE)
+        if next_character != character:
+            raise self._damaged() if next_character else _cut_short()
         self._at += 1
 
     def _refill(self) -> None:
@@ -253,9 +253,9 @@ def _events_decoder(args: type[Args]) -> Callable[[str], list[Event[Args]]]:
 
 
 def _event(record: dict[str, Any]) -> Event[Any]:
-    """An event of decoded JSON, whatever its fields hold."""
+    """Return an event of decoded JSON, whatever its fields hold."""
     kind, category, name = (value if isinstance(value := record.get(key), str) else None for key in _TEXTS)
-    found = record.get("args")
+    arguments = record.get("args")
     return Event(
         kind,
         category,
@@ -264,7 +264,7 @@ def _event(record: dict[str, Any]) -> Event[Any]:
         _identity(record.get("tid")),
         _time_us(record.get("ts")),
         _time_us(record["dur"]) if "dur" in record else NO_DURATION,
-        found if isinstance(found, dict) else None,
+        arguments if isinstance(arguments, dict) else None,
     )
 
 

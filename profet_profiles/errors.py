@@ -22,7 +22,7 @@ class ProfetError(ValueError):
         self.fields = fields
 
     def worded(self, name_of: Callable[[str], str]) -> str:
-        """The message with each field as a channel names it: "at_batch" may be "--at-batch"."""
+        """Return the message with each field as a channel names it: "at_batch" may be "--at-batch"."""
         message = str(self.args[0])
         for field in self.fields:
             message = message.replace(f"{{{field}}}", name_of(field))
@@ -48,3 +48,9 @@ class BusyError(ProfetError):
     """The input is valid, but the server is overloaded."""
 
     code = "busy"
+
+
+def shown_file_name(name: str) -> str:
+    """Shorten a file's name, and leave out what can't be printed, for messages."""
+    printable = "".join(character for character in name if character.isprintable()) or "profile"
+    return printable if len(printable) <= 60 else printable[:57] + "..."

@@ -19,7 +19,7 @@ _PIECE = 50_000
 
 
 def nesting_order(begins_us: FloatArray, durations_us: FloatArray) -> np.ndarray:
-    """Indices that put every event behind those it lies in: by start, the longer first, else as given."""
+    """Return indices that put every event behind those it lies in: by start, the longer first, else as given."""
     return np.lexsort((-durations_us, begins_us))
 
 
@@ -57,7 +57,7 @@ def self_times(begins_us: FloatArray, durations_us: FloatArray) -> FloatArray:
 
 def innermost_events(begins_us: FloatArray, durations_us: FloatArray, at_us: FloatArray) -> np.ndarray:
     """Index of the innermost event that is open at each of some times, -1 where none is; one pass over both."""
-    found = np.full(len(at_us), -1, dtype=np.int32)
+    innermost = np.full(len(at_us), -1, dtype=np.int32)
     open_ends: list[float] = []
     open_indices: list[int] = []
     rows = _rows(begins_us, durations_us)
@@ -75,8 +75,8 @@ def innermost_events(begins_us: FloatArray, durations_us: FloatArray, at_us: Flo
             open_ends.pop()
             open_indices.pop()
         if open_indices:
-            found[place] = open_indices[-1]
-    return found
+            innermost[place] = open_indices[-1]
+    return innermost
 
 
 def gaps_us(begins_us: FloatArray, durations_us: FloatArray) -> FloatArray:
@@ -127,7 +127,7 @@ _TRIED_SHARE = 1.05
 
 
 def usual_work(work_us: FloatArray, kernels: FloatArray | None = None) -> np.ndarray:
-    """True for each step that did about as much as at least half of them; of as many of both the larger ones.
+    """Return True for each step that did about as much as at least half of them; of as many of both the larger.
 
     Parameters
     ----------
@@ -269,13 +269,13 @@ def _median_of_like(durations: FloatArray, names: np.ndarray, sound: np.ndarray)
     rows = np.flatnonzero(sound)
     rows = rows[np.lexsort((durations[rows], names[rows]))]
     first, end = (np.searchsorted(names[rows], names, side) for side in ("left", "right"))
-    found = durations[rows[np.minimum((first + end - 1) // 2, len(rows) - 1)]] if len(rows) else np.zeros(len(names))
-    return np.where(end > first, found, np.nan)
+    medians = durations[rows[np.minimum((first + end - 1) // 2, len(rows) - 1)]] if len(rows) else np.zeros(len(names))
+    return np.where(end > first, medians, np.nan)
 
 
 def _overlaps_followers(begins: FloatArray, durations: FloatArray, streams: np.ndarray) -> FloatArray:
     """Measure how long later kernels of its stream run within each kernel: a stream runs one after the other."""
-    found = np.zeros(len(begins))
+    overlaps_us = np.zeros(len(begins))
     ends = begins + durations
     timed = np.flatnonzero(np.isfinite(ends))
     for rows in (timed[rows] for rows in _by_stream(streams[timed], begins[timed])):
@@ -283,21 +283,21 @@ def _overlaps_followers(begins: FloatArray, durations: FloatArray, streams: np.n
         before_us = np.concatenate([[0.0], durations[rows].cumsum()])
         followers_us = before_us[np.maximum(last, np.arange(len(rows)) + 1)] - before_us[1:]
         after_first_us = ends[rows] - np.append(begins[rows][1:], np.inf)
-        found[rows] = np.minimum(followers_us, after_first_us)
-    return found
+        overlaps_us[rows] = np.minimum(followers_us, after_first_us)
+    return overlaps_us
 
 
 def _dominates(durations: FloatArray, doubted: np.ndarray, marked_us: FloatArray) -> np.ndarray:
-    """True for a doubted kernel that takes longer than any step, and than twice all other kernels of a step."""
-    found = np.zeros(len(durations), bool)
+    """Return True for a doubted kernel that takes longer than any step, and than twice all others of a step."""
+    dominates = np.zeros(len(durations), bool)
     others_us = float(np.nansum(durations))
     for row in sorted(np.flatnonzero(doubted).tolist(), key=lambda row: -durations[row]):
         others_us -= float(durations[row])
         if durations[row] <= max(float(marked_us.max(initial=0.0)), 2 * others_us / max(len(marked_us), 1)):
             break
-        found[row] = True
+        dominates[row] = True
     # One kernel alone is all there is.
-    return found if others_us > 0 else np.zeros(len(durations), bool)
+    return dominates if others_us > 0 else np.zeros(len(durations), bool)
 
 
 def _by_stream(streams: np.ndarray, order: np.ndarray) -> list[np.ndarray]:

@@ -114,7 +114,7 @@ _RULES: tuple[tuple[tuple[re.Pattern[str], ...], str], ...] = tuple(
 
 @lru_cache(8192)
 def operation_of_kernel(name: str) -> str | None:
-    """The TensorFlow type that a kernel of this name runs for; None if its name does not tell.
+    """Return the TensorFlow type that a kernel of this name runs for; None if its name does not tell.
 
     What a compiler made is none's:
 
@@ -137,13 +137,13 @@ def operation_of_kernel(name: str) -> str | None:
 
 @lru_cache(8192)
 def moves_memory(name: str) -> bool:
-    """True for copies and settings of memory, which the GPU lists beside its kernels."""
+    """Return True for copies and settings of memory, which the GPU lists beside its kernels."""
     return _MOVES.search(name[:MAX_KERNEL_CHARACTERS].lower()) is not None
 
 
 @lru_cache(8192)
 def is_convolution_kernel(name: str) -> bool:
-    """True for a kernel that a library runs for a convolution or one of its gradients."""
+    """Return True for a kernel that a library runs for a convolution or one of its gradients."""
     return _CONVOLUTION.search(name[:MAX_KERNEL_CHARACTERS].lower()) is not None
 
 
@@ -211,12 +211,12 @@ def detect_traits(
 
     def named(pattern: re.Pattern[str]) -> set[str]:
         """Kernels whose names match, searched anywhere in them."""
-        found = set()
+        names = set()
         for name in kernels_us:
             check_time()
             if pattern.search(name):
-                found.add(name)
-        return found
+                names.add(name)
+        return names
 
     def time_of(names: set[str]) -> float:
         return sum(kernels_us[name] for name in names)

@@ -122,7 +122,7 @@ class Names(Generic[Name]):
         self._first: list[Name] = []
 
     def number(self, name: Name) -> int:
-        """The number of `name`."""
+        """Return the number of `name`."""
         number = self._numbers.get(name)
         if number is None:
             self._bytes_left -= getsizeof(str(name)) + _ENTRY_BYTES
@@ -175,5 +175,5 @@ def check_operations(count: int) -> None:
 
 
 def is_short_text(value: object) -> TypeGuard[str]:
-    """True for what may stand in meta as a text: one printable line of at most 100 characters."""
+    """Return True for what may stand in meta as a text: one printable line of at most 100 characters."""
     return isinstance(value, str) and len(value) <= MAX_TEXT_CHARACTERS and value.isprintable()

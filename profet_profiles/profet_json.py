@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import asdict, fields
 from typing import Any, TypeGuard
 
-from profet_profiles.errors import InputError, ProfileError
+from profet_profiles.errors import InputError, ProfileError, shown_file_name
 from profet_profiles.limits import (
     MAX_OPERATION_US,
     MAX_STEPS,
@@ -20,15 +20,21 @@ from profet_profiles.limits import (
     check_operations,
     is_short_text,
 )
-from profet_profiles.record import Profile, ProfileMeta, profile_from_totals, training_refusal
-from profet_profiles.units import positive_number, whole_number
+from profet_profiles.record import (
+    Profile,
+    ProfileMeta,
+    TransformerWork,
+    profile_from_totals,
+    training_refusal,
+)
+from profet_profiles.units import LARGEST_NUMBER, positive_number, whole_number
 from profet_profiles.unpacking import Content, Reader
 
 _MAX_INTEGER_DIGITS = 18
 
 
 def parse_json(data: bytes) -> object:
-    """The document in `data` (UTF-8, with or without a byte-order mark)."""
+    """Return the document in `data` (UTF-8, with or without a byte-order mark)."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\x00" in data[:256]:
         raise ProfileError("The file is not UTF-8 text (UTF-16?): save it as UTF-8.")
     try:
@@ -75,7 +81,7 @@ def _bounded_int(digits: str) -> int:
 
 
 def quote_name(name: object) -> str:
-    """A key from an upload, shortened and with control characters escaped, for use in a message."""
+    """Return a key from an upload, shortened and with control characters escaped, for use in a message."""
     text = ascii(name) if not (isinstance(name, str) and name.isprintable()) else repr(name)
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -107,10 +113,26 @@ _LOG = re.compile(
 
 
 def looks_like(head: bytes) -> bool:
-    """True if `head` opens as JSON does; readers of other JSON formats come before."""
+    """Return True if `head` opens as JSON does; readers of other JSON formats come before."""
     if _LOG.match(head) and b"\x00" not in head[:256]:
         return False
     return head.lstrip(b"\xef\xbb\xbf\x00 \t\r\n")[:1] in (b"{", b"[") or head.startswith((b"\xff\xfe", b"\xfe\xff"))
+
+
+_PROFILE = re.compile(rb'\s*+\{\s*+"(?:operations"|(?:Device|Host)_)')
+
+
+def begins_as_profile(head: bytes) -> bool:
+    """Say whether `head` opens as what `write_profile` writes, or as operations, which no other format does."""
+    return _PROFILE.match(head) is not None
+
+
+def read_small(data: bytes, name: str) -> Profile:
+    """Read what begins as a profile, with the file's name in its errors."""
+    try:
+        return read(Content(data)).named(name)
+    except ProfileError as error:
+        raise ProfileError(f"{shown_file_name(name)}: {error}") from None
 
 
 def read(content: Content) -> Profile:
@@ -220,9 +242,21 @@ def _meta_value(key: str, value: object) -> Any:
         if not isinstance(value, bool):
             raise ProfileError(f'"meta": {key} must be true or false.')
         return value
+    if key == "work":
+        return _work(value)
     if not is_short_text(value):
         raise ProfileError(f'"meta": {key} must be a short text.')
     return value.strip() or None
+
+
+def _work(value: object) -> TransformerWork:
+    names = {field.name for field in fields(TransformerWork)}
+    if not isinstance(value, dict) or set(value) != names:
+        raise ProfileError('"meta": work must have the fields that `profet convert` writes.')
+    for name, number in value.items():
+        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= LARGEST_NUMBER:
+            raise ProfileError(f'"meta": {name} of work must be a number of 0 or more.')
+    return TransformerWork(**{name: float(number) for name, number in value.items()})
 
 
 def _checked(check: Any, key: str, value: object) -> Any:
@@ -241,7 +275,7 @@ def _ignored_note(what: str, found: set[str]) -> tuple[str, ...]:
 
 
 def write_profile(profile: Profile) -> bytes:
-    """The profile as version 2, `{"operations": {...}, "meta": {...}}`, UTF-8, ready to be saved or uploaded.
+    """Write the profile as version 2, `{"operations": {...}, "meta": {...}}`, UTF-8, ready to be uploaded.
 
     Operations (microseconds of one step) and meta read back exactly. Where the number of steps was known, the meta's
     `steps` says that the totals are of one. Beside them stand `"warnings"` and `"refusal"` if there are any. What the
@@ -281,7 +315,7 @@ def profile_to_link_text(profile: Profile) -> str | None:
 
 
 def profile_from_link_text(text: str) -> Profile:
-    """The profile that `profile_to_link_text` wrote.
+    """Return the profile that `profile_to_link_text` wrote.
 
     Raises
     ------

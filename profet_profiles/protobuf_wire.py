@@ -37,14 +37,14 @@ class WireStream:
         return self._window_end - len(self._window) + self._at
 
     def fields(self, size: int | None = None) -> Iterator[tuple[int, int]]:
-        """Number and size of each length-delimited field in the next `size` bytes (None: up to the end).
+        """Yield the number and size of each length-delimited field in the next `size` bytes (None: up to the end).
 
         The caller may read the field, or go through its own fields; what it leaves is skipped, and so are numbers.
         """
         return ((number, length) for number, kind, length in self.entries(size) if kind == LENGTH)
 
     def entries(self, size: int | None = None) -> Iterator[tuple[int, int, int]]:
-        """Number, wire type, and value or size of every field; a fixed one's value is that of its bits.
+        """Yield the number, wire type, and value or size of every field; a fixed one's value is that of its bits.
 
         The caller may read the content of a length-delimited field; what it leaves is skipped.
         """
@@ -74,7 +74,7 @@ class WireStream:
             self._check_inside(self._position, end)
 
     def pieces(self, size: int) -> Iterator[bytes]:
-        """The next `size` bytes, a message, in pieces of whole fields: each piece is a message with a part of them."""
+        """Yield the next `size` bytes, a message, in pieces of whole fields: each is a message with a part of them."""
         data = b""
         while size > 0:
             more = self.read(min(size, PIECE_BYTES))
@@ -166,7 +166,7 @@ def _after_other(data: bytes, position: int) -> int:
 
 
 def varint_at(data: bytes, position: int) -> tuple[int, int]:
-    """The number at `position` and where it ends; IndexError if it is cut."""
+    """Return the number at `position` and where it ends; IndexError if it is cut."""
     byte = data[position]
     if byte < 0x80:
         return byte, position + 1
@@ -194,12 +194,12 @@ def fields_of(message: str) -> list[tuple[str, str, int, bool]]:
     >>> fields_of("int64 id = 1; repeated Event events = 4")
     [('int64', 'id', 1, False), ('Event', 'events', 4, True)]
     """
-    found = re.findall(r"(repeated )?(\w+) (\w+) = (\d+)", message)
-    return [(kind, name, int(number), bool(repeated)) for repeated, kind, name, number in found]
+    declared = re.findall(r"(repeated )?(\w+) (\w+) = (\d+)", message)
+    return [(kind, name, int(number), bool(repeated)) for repeated, kind, name, number in declared]
 
 
 def message_classes(name: str, description: Description) -> SimpleNamespace:
-    """The message classes by name, `classes.Line.FromString(data)`; `name` is the format's, one word."""
+    """Return the message classes by name, `classes.Line.FromString(data)`; `name` is the format's, one word."""
     # Here, because every command loads this module and few read such a trace: protobuf takes 50 ms.
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
@@ -217,5 +217,5 @@ def message_classes(name: str, description: Description) -> SimpleNamespace:
                 field.type = getattr(kinds, f"TYPE_{kind.upper()}")
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(file.SerializeToString())
-    found = {message: pool.FindMessageTypeByName(f"{package}.{message}") for message in description}
-    return SimpleNamespace(**{message: message_factory.GetMessageClass(each) for message, each in found.items()})
+    descriptors = {message: pool.FindMessageTypeByName(f"{package}.{message}") for message in description}
+    return SimpleNamespace(**{message: message_factory.GetMessageClass(each) for message, each in descriptors.items()})

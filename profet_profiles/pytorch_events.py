@@ -26,6 +26,7 @@ from profet_profiles.limits import (
     Spans,
     TraceTooLargeError,
 )
+from profet_profiles.pytorch_shapes import ShapeRows, tells_work
 from profet_profiles.record import UNKNOWN
 
 #: PyTorch labels the call of every optimizer: "Optimizer.step#SGD.step".
@@ -108,6 +109,7 @@ class PyTorchEvents:
         has strides.
     inputs : start of each convolution of the forward pass, where shapes were recorded.
     shapes : four numbers of each of these: batch, channels, height and width of its input.
+    work : what the shapes of operations tell.
     peak_bytes : number of a GPU -> the most that tensors held on it at once, if the trace recorded memory.
     accelerator : what other device than a GPU the trace is of, if any.
     untimed : events of the host without a valid time.
@@ -124,6 +126,7 @@ class PyTorchEvents:
         self.input_types: set[str] = set()
         self.channels_last: int | None = None
         self.inputs, self.shapes = array("d"), array("i")
+        self.work = ShapeRows()
         self.peak_bytes: dict[int, int] = {}
         self.untimed = 0
         self.accelerator = ""
@@ -184,7 +187,7 @@ class PyTorchEvents:
         return timed
 
     def _operation(self, event: TraceEvent) -> int:
-        """The number of an event's operation; -1 for the mark of a step."""
+        """Return the number of an event's operation; -1 for the mark of a step."""
         if (known := self._plain.get(event.name)) is not None:
             return known
         name, args = str(event.name), event.args or _NO_ARGS
@@ -194,13 +197,17 @@ class PyTorchEvents:
             self.steps.setdefault(int(step[1]), (event.ts, event.ts + event.dur))
             return -1
         number = self.operations.number((name[:MAX_NAME_CHARACTERS], _mask(name, args)))
-        is_convolution = "convolution" in name or "conv2d" in name
+        is_convolution, has_work = "convolution" in name or "conv2d" in name, tells_work(name)
+        if has_work:
+            # PyTorch 1.8 wrote them with a small letter.
+            dims = args.get("Input Dims", args.get("Input dims"))
+            self.work.add(event.ts, name, dims, args.get("Concrete Inputs"))
         if is_convolution or name in _PRODUCTS:
             shape = self._look_at_inputs(is_convolution, args)
             if shape is not None and "backward" not in name:
                 self.inputs.append(event.ts)
                 self.shapes.extend(shape)
-        elif len(name) <= MAX_NAME_CHARACTERS:
+        elif not has_work and len(name) <= MAX_NAME_CHARACTERS:
             self._plain[name] = number
         return number
 
@@ -213,7 +220,6 @@ class PyTorchEvents:
             self.peak_bytes[device] = max(self.peak_bytes.get(device, 0), held)
 
     def _look_at_inputs(self, is_convolution: bool, args: Args) -> tuple[int, ...] | None:
-        # PyTorch 1.8 wrote them with a small letter.
         types, shapes = args.get("Input type"), args.get("Input Dims", args.get("Input dims"))
         if isinstance(types, list) and types and isinstance(types[0], str) and len(self.input_types) < 100:
             self.input_types.add(types[0][:MAX_NAME_CHARACTERS])
@@ -317,7 +323,7 @@ class Translation(NamedTuple):
 
 @cache
 def load_translations() -> dict[str, Translation]:
-    """The shipped table: names, and patterns with "*" in their order."""
+    """Return the shipped table: names, and patterns with "*" in their order."""
     text = resources.files("profet_profiles").joinpath("pytorch_operations.csv").read_text(encoding="utf-8")
     return {
         row["operation"]: Translation(tuple(filter(None, row["types"].split(";"))), row["share"] == "backward")

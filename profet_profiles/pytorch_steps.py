@@ -51,7 +51,7 @@ class Rows(NamedTuple):
 
     @classmethod
     def from_spans(cls, spans: Spans) -> Rows:
-        """The same numbers, not copied."""
+        """Return the same numbers, not copied."""
         kept = (spans.begins, spans.durations, spans.keys, spans.threads, spans.links)
         return cls(*(np.frombuffer(values, values.typecode) for values in kept))
 
@@ -97,7 +97,7 @@ class StepBounds:
 
 
 def find_steps(events: PyTorchEvents, host: Rows, kernels: Rows, loop: Loop) -> StepBounds:
-    """The steps of a trace; `kernels` is what ran on one GPU."""
+    """Return the steps of a trace; `kernels` is what ran on one GPU."""
     if marked := _profiler_steps(events, host, loop):
         return marked
     for ends_us in (loop.step_ends(), _gradient_ends(events, host)):
@@ -154,7 +154,7 @@ def _profiler_steps(events: PyTorchEvents, host: Rows, loop: Loop) -> StepBounds
 
 
 def _counted(ends_us: np.ndarray, begins: FloatArray, ends: FloatArray, on_device: bool = False) -> StepBounds:
-    """Steps that end, but for what follows the last one, at `ends_us`; the events tell where that ends."""
+    """Return the steps that end, but for what follows the last one, at `ends_us`; the events tell where that ends."""
     count, partial, tail_us, last_end = len(ends_us), 0, 0.0, np.inf
     if count > 1:
         # What a person's loop does behind the optimizer belongs to its step, in every step as in the last one.
@@ -220,7 +220,7 @@ class Loop:
         self.kinds = np.array(self._find_kinds(host.keys[rows]), int)
 
     def trains_between(self, begin_us: float, end_us: float) -> bool:
-        """True if a backward pass begins in this time."""
+        """Return True if a backward pass begins in this time."""
         return bool(np.diff(np.searchsorted(self._nodes, [begin_us, end_us]))[0] > 0)
 
     def step_ends_between(self, begin_us: float, end_us: float) -> np.ndarray:
@@ -295,7 +295,7 @@ class Loop:
         return found
 
     def _find_kinds(self, keys: np.ndarray) -> list[int]:
-        """The number of each update's optimizer."""
+        """Return the number of each update's optimizer."""
         cuts = np.searchsorted(self._begins, self.ends_us, side="right")
         known: list[tuple[str, bool, Counter[int]]] = []
         found = list[int]()
@@ -341,7 +341,7 @@ def _without_recomputed(host: Rows, codes: np.ndarray, check_time: Callable[[], 
 
 
 def _is_alike(one: tuple[str, bool, Counter[int]], other: tuple[str, bool, Counter[int]]) -> bool:
-    """True for work before two updates that is of the same kind, of more or fewer passes."""
+    """Return True for work before two updates that is of the same kind, of more or fewer passes."""
     if one[:2] != other[:2]:
         return False
     totals = one[2].total(), other[2].total()
@@ -389,8 +389,9 @@ def usual_steps(
         if not usual.all():
             differ[difference] = differ.get(difference, 0) + int((~usual).sum())
 
-    if any(images):
-        batches = np.array([image[0] if image else 0 for image in images])
+    batches = np.array([image[0] if image else 0 for image in images])
+    # What repeats without images are layers, such as a transformer's blocks.
+    if any(images) and _most_common(batches):
         keep(np.arange(len(kept)), batches == _most_common(batches), "batch")
         rows = np.flatnonzero(kept)
         areas = np.array([image[2] * image[3] for image in images if image and image[0] == batches[rows[0]]])
@@ -415,7 +416,7 @@ def _most_common(values: np.ndarray) -> int:
 
 
 def _gradient_ends(events: PyTorchEvents, host: Rows) -> np.ndarray | None:
-    """Ends of the repetitions of autograd's nodes, on the thread that has most of them."""
+    """Return the ends of the repetitions of autograd's nodes, on the thread that has most of them."""
     nodes = [key for key, (name, _) in enumerate(events.operations) if BACKWARD_NODE.match(name)]
     rows = np.flatnonzero(np.isin(host.keys, nodes)) if nodes else np.zeros(0, int)
     if not len(rows):

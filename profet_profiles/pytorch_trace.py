@@ -70,7 +70,7 @@ _VERSION = re.compile(r"\d+(?:\.\d+){1,3}", re.ASCII)
 
 
 def looks_like(head: bytes) -> bool:
-    """True if `head` opens as a chrome trace, which TensorFlow's readers left, or as an ExecutionTrace."""
+    """Return True if `head` opens as a chrome trace, which TensorFlow's readers left, or as an ExecutionTrace."""
     return is_chrome_trace(head) or _is_execution_trace(head)
 
 
@@ -102,7 +102,7 @@ def read(content: Content) -> Profile:
 
 
 def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Callable[[], None]) -> Profile:
-    """The profile of a trace's events and of what stands beside them."""
+    """Return the profile of a trace's events and of what stands beside them."""
     from profet_profiles.pytorch_work import reduce_events  # late: it needs numpy
 
     totals = reduce_events(events, check_time)
@@ -148,6 +148,7 @@ def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Call
             pixels=_pixels(totals),
             peak_memory_mib=None if peak_bytes is None else round(peak_bytes / _BYTES_PER_MIB, 1),
             estimated_share=totals.times.estimated_share,
+            work=totals.work,
         ),
         ignored=tuple(_ignored(events, totals)),
         warnings=(PADDLE_WARNING if is_paddle else TRANSLATED_WARNING, *_warnings(totals, processes)),
@@ -157,7 +158,7 @@ def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Call
 
 
 def _pixels(totals: StepTotals) -> int | None:
-    """The side of a square image with the mean area of the steps' images; None if no convolution has a shape."""
+    """Return the side of a square image with the mean area of the steps' images; None if no convolution has a shape."""
     areas = [height * width for _, _, height, width in totals.images]
     return round(math.sqrt(sum(areas) / len(areas))) if areas else None
 

@@ -50,6 +50,7 @@ from profet_profiles.record import (
     HOST_IDLE,
     HOST_PREFIX,
     UNKNOWN,
+    TransformerWork,
     no_times,
 )
 
@@ -85,6 +86,7 @@ class StepTotals:
     window_us : from the end of the step before on the GPU to its own; idle time included.
     cold_us : length of the first step, which is ignored because libraries started in it; None if it counts.
     step_us : median length of a marked step on the host; None if none is marked.
+    work : of a transformer's forward pass, where shapes were recorded.
     """
 
     times: KernelTimes
@@ -103,6 +105,7 @@ class StepTotals:
     window_us: float = 0.0
     cold_us: float | None = None
     step_us: float | None = None
+    work: TransformerWork | None = None
 
     @property
     def idle_us(self) -> float:
@@ -151,6 +154,13 @@ def reduce_events(events: PyTorchEvents, check_time: Callable[[], None] = lambda
         totals.passes = max(int(np.median(loop.passes_in(steps)[kept & (updates == 1)])), 1)
     totals.updates = int(np.median(repeated[kept]))
     totals.step_us = float(np.median((ends - begins)[kept])) if steps.basis == "marked" else None
+
+    def counts(times_us: FloatArray) -> np.ndarray:
+        step = steps.step_of(times_us)
+        found: np.ndarray = (step >= 0) & kept[step]
+        return found
+
+    totals.work = events.work.work(counts, host.is_forward, int(kept.sum()))
     host.add_up(totals, steps, kept)
     gpu.add_up(totals, kept, ends - begins, kernels, host.shares)
     return totals
@@ -176,7 +186,10 @@ class _HostWork:
         # Starts of the backward passes on any thread, ascending, and the latest end so far.
         passes = np.flatnonzero(named[host.keys]) if len(host.keys) else np.zeros(0, int)
         passes = passes[np.argsort(host.begins[passes], kind="stable")]
-        backward = host.begins[passes], np.maximum.accumulate(host.ends[passes])
+        backward = self._backward = host.begins[passes], np.maximum.accumulate(host.ends[passes])
+        updates = np.flatnonzero(marks[host.keys]) if len(host.keys) else np.zeros(0, int)
+        updates = updates[np.argsort(host.begins[updates], kind="stable")]
+        self._optimizers = host.begins[updates], np.maximum.accumulate(host.ends[updates])
         by_thread = np.lexsort((calls.begins, calls.threads))
         sorted_threads = calls.threads[by_thread]
         self.call_owners = np.full(len(calls.begins), _NOBODY, np.int64)
@@ -219,6 +232,15 @@ class _HostWork:
             update = Translation((self._update_types[optimizer - 1],))
             return shares(translation if copies else update, kernel, None)
         return shares(translation, kernel, self._operations[key][1])
+
+    def is_forward(self, begins_us: FloatArray) -> np.ndarray:
+        """Whether each start lies in a forward pass: in none of the backward ones, nor in an update."""
+        found = np.ones(len(begins_us), bool)
+        for begins, ends in (self._backward, self._optimizers):
+            if len(begins):
+                before = np.searchsorted(begins, begins_us, side="right") - 1
+                found &= (before < 0) | (begins_us >= ends[np.maximum(before, 0)])
+        return found
 
     def work(self, steps: StepBounds) -> tuple[FloatArray, FloatArray]:
         """Count operations with a network's work in each step, (steps,), for their time too, which varies."""

@@ -15,7 +15,7 @@ from typing import BinaryIO, NamedTuple
 
 from profet_profiles import profet_json, pytorch_trace, trace_json, xplane
 from profet_profiles.chrome_trace import is_chrome_trace
-from profet_profiles.errors import ProfileError
+from profet_profiles.errors import ProfileError, shown_file_name
 from profet_profiles.kernel_names import is_convolution_kernel, moves_memory, operation_of_kernel
 from profet_profiles.limits import TraceTooLargeError, smaller_trace
 from profet_profiles.protobuf_wire import WireStream
@@ -45,7 +45,7 @@ PREFERRED_FORMATS = (xplane.READER, trace_json.READER, STATS, CSV, JSON, pytorch
 
 
 def find_reader(head: bytes) -> Reader | None:
-    """The reader of the format that a file is of, by its first unpacked bytes; None if it is of none.
+    """Return the reader of the format that a file is of, by its first unpacked bytes; None if it is of none.
 
     >>> find_reader(b'{"traceEvents": [{"ph": "X", "cat": "cpu_op"}]}').name
     'PyTorch trace'
@@ -146,14 +146,14 @@ def other_file(head: bytes, name: str = "") -> tuple[str, str] | None:
 
 
 def is_text(head: bytes) -> bool:
-    """True if a file begins as text does."""
+    """Return True if a file begins as text does."""
     # The cut may split a character.
     text = head[:1000].decode("utf-8", "ignore")
     return len(text.encode()) > len(head[:1000]) - 4 and all(one.isprintable() or one.isspace() for one in text)
 
 
 def _is_kernel_stats(head: bytes) -> bool:
-    """True for TensorFlow's kernel_stats.pb, whose first record is a whole kernel's."""
+    """Return True for TensorFlow's kernel_stats.pb, whose first record is a whole kernel's."""
     if not head.startswith(b"\x0a"):
         return False
     wire = WireStream(io.BytesIO(head))
@@ -248,10 +248,10 @@ def _read(source: bytes | BinaryIO, name: str, watch: Watch) -> Profile:
     if is_archive(content):
         return _read_best(files_in_archive(content), "archive", watch)
     content.follow()
-    found = other_file(content.head, name)
-    if found is None and (reader := find_reader(content.head)):
+    other = other_file(content.head, name)
+    if other is None and (reader := find_reader(content.head)):
         return _read_as(reader, content)
-    what, instead = found or ("plain text" if is_text(content.head) else "", "")
+    what, instead = other or ("plain text" if is_text(content.head) else "", "")
     formats = "upload PROFET JSON, or a TensorFlow or PyTorch trace"
     raise ProfileError(f"this is {what and what + ', '}not a profile: {instead or formats}.")
 
@@ -261,12 +261,6 @@ def _read_as(reader: Reader, content: Content) -> Profile:
         return reader.read(content)
     except TraceTooLargeError as error:
         raise ProfileError(f"{error}: {smaller_trace(content.head)}.") from None
-
-
-def shown_file_name(name: str) -> str:
-    """A file's name as messages have it: printable, and not too long."""
-    printable = "".join(character for character in name if character.isprintable()) or "profile"
-    return printable if len(printable) <= 60 else printable[:57] + "..."
 
 
 # --- of many files ----------------------------------------------------------------------------------------------------
@@ -282,8 +276,8 @@ class _Candidate(NamedTuple):
     @property
     def run(self) -> str:
         """Time of the run as TensorFlow names its folder, or ""."""
-        found = _RUN.findall(self.file.name)
-        return found[-1] if found else ""
+        runs = _RUN.findall(self.file.name)
+        return runs[-1] if runs else ""
 
     @property
     def order(self) -> tuple[int, list[str | tuple[int, str]]]:
@@ -325,8 +319,8 @@ def _read_best(files: Sequence[ArchivedFile], where: str, watch: Watch) -> Profi
 
 
 def _candidates(files: Sequence[ArchivedFile], watch: Watch) -> tuple[list[_Candidate], list[ProfileError]]:
-    """The files that a reader takes for its own, and what is wrong with those that can't be looked at."""
-    found: list[_Candidate] = []
+    """Return the files that a reader takes for its own, and what is wrong with those that can't be looked at."""
+    candidates: list[_Candidate] = []
     failed: list[ProfileError] = []
     for file in files:
         watch.check_time()
@@ -340,8 +334,8 @@ def _candidates(files: Sequence[ArchivedFile], watch: Watch) -> tuple[list[_Cand
         if reader is None or other_file(head) or (reader is profet_json.READER and not _OPERATION.search(head)):
             continue
         rank = _RANK.search(head)
-        found.append(_Candidate(file, reader, int(rank[1]) if rank else 0))
-    return found, failed
+        candidates.append(_Candidate(file, reader, int(rank[1]) if rank else 0))
+    return candidates, failed
 
 
 def _note(chosen: _Candidate, candidates: Sequence[_Candidate], count: int, where: str) -> str:
@@ -386,9 +380,9 @@ def sizes_in_name(name: str) -> tuple[int | None, int | None]:
 
 
 def _number_in(pattern: re.Pattern[str], words: str) -> tuple[int | None, str]:
-    """The number that `pattern` finds, if it finds just one, and the words without it."""
-    found = list(pattern.finditer(words))
-    if len(found) != 1:
+    """Return the number that `pattern` finds, if it finds just one, and the words without it."""
+    matches = list(pattern.finditer(words))
+    if len(matches) != 1:
         return None, words
-    match = found[0]
+    match = matches[0]
     return int(next(filter(None, match.groups()))), f"{words[: match.start()]} {words[match.end() :]}"

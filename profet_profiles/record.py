@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from profet_profiles.errors import ProfileError
 from profet_profiles.limits import MAX_OPERATION_US, check_operations
@@ -73,6 +73,47 @@ _BACKWARD = re.compile(r"Grad|Backprop|Apply|AssignSub")
 
 
 @dataclass(frozen=True, slots=True)
+class TransformerWork:
+    """Work of one step's forward pass in a network that convolves its images at most to cut them into patches.
+
+    Attributes
+    ----------
+    convolution_flops, dense_flops, product_flops : a multiply-add is two; products are of two matrices that the network
+        computes, as attention does.
+    convolution_outputs, dense_outputs, product_outputs : values that these put out.
+    inputs : values that the first two read.
+    normalization, activation, elementwise, pooling, copies : values that layers of that kind put out.
+    score : values of attention's scores that fused kernels keep on the chip.
+    operations, products : numbers.
+    attended : how many tokens see each other: all of an image's, or those of a window.
+    parameters, dense_parameters : that have a gradient; in matrices.
+    vocabulary : rows of the largest embedding that is looked up; 0 without one.
+    patch : pixels from one patch to the next; 0 without a convolution.
+    """
+
+    convolution_flops: float
+    dense_flops: float
+    product_flops: float
+    convolution_outputs: float
+    dense_outputs: float
+    product_outputs: float
+    inputs: float
+    normalization: float
+    activation: float
+    score: float
+    elementwise: float
+    pooling: float
+    copies: float
+    operations: float
+    products: float
+    attended: float
+    parameters: float
+    dense_parameters: float
+    vocabulary: float
+    patch: float
+
+
+@dataclass(frozen=True, slots=True)
 class ProfileMeta:
     """Facts of the step from the recorder; every field may be missing (None).
 
@@ -84,6 +125,7 @@ class ProfileMeta:
     channels_last : its tensors were channels-last (NHWC) in memory.
     estimated_share : part of the GPU's work, 0 to 1, whose times the profiler lost or got wrong: estimated from kernels
         of the same names.
+    work : of a transformer, where the file tells shapes.
     """
 
     gpu: str | None = None
@@ -99,6 +141,7 @@ class ProfileMeta:
     channels_last: bool | None = None
     estimated_share: float | None = None
     network: str | None = None
+    work: TransformerWork | None = None
 
 
 @dataclass(frozen=True)
@@ -138,11 +181,11 @@ class Profile:
         object.__setattr__(self, "operations", MappingProxyType(ordered))
 
     def with_meta(self, **facts: str | float | bool | None) -> Self:
-        """The same times, with other facts of the step."""
+        """Return the same times, with other facts of the step."""
         return replace(self, meta=replace(self.meta, **facts))  # type: ignore[arg-type]
 
     def with_steps(self, steps: int, basis: StepsBasis = "given") -> Profile:
-        """The same file read as covering `steps` training steps.
+        """Return the same file read as covering `steps` training steps.
 
         >>> Profile({"Device_Conv2D": 50.0}, steps=2, steps_basis="assumed").with_steps(1).operations["Device_Conv2D"]
         100.0
@@ -152,7 +195,7 @@ class Profile:
         return replace(self, operations=operations, steps=steps, steps_basis=basis)
 
     def named(self, file_name: str) -> Profile:
-        """The same profile, read from a file of this name."""
+        """Return the same profile, read from a file of this name."""
         return replace(self, operations=self._unrounded_us, file_name=file_name)
 
     @cached_property
@@ -183,17 +226,28 @@ class Profile:
 
 
 def no_times() -> defaultdict[str, float]:
-    """Sums of nothing yet: every name has 0."""
+    """Return sums of nothing yet: every name has 0."""
     return defaultdict(float)
 
 
-def profile_from_totals(totals_us: Mapping[str, float], steps: int = 1, **attributes: Any) -> Profile:
-    """The profile of one mean step, refused if it holds none of a network's work.
+def profile_from_totals(
+    totals_us: Mapping[str, float],
+    steps: int = 1,
+    *,
+    source_format: str = "operations",
+    meta: ProfileMeta | None = None,
+    ignored: tuple[str, ...] = (),
+    warnings: tuple[str, ...] = (),
+    steps_basis: StepsBasis = "assumed",
+    refusal: str = "",
+    may_be_cut: bool = True,
+) -> Profile:
+    """Return the profile of one mean step, refused if it holds none of a network's work.
 
     Parameters
     ----------
     totals_us : operation name ("Device_Conv2D") -> microseconds over all `steps`.
-    attributes : those of `Profile`; `steps_basis` is "assumed" if not given.
+    source_format, meta, ignored, warnings, steps_basis, refusal, may_be_cut : as `Profile` has them.
 
     Raises
     ------
@@ -208,8 +262,9 @@ def profile_from_totals(totals_us: Mapping[str, float], steps: int = 1, **attrib
     for name, mean_us in means_us.items():
         if not math.isfinite(mean_us) or not 0 <= mean_us <= MAX_OPERATION_US:
             raise ProfileError(f"{name} adds up to an implausible time: record the profile again.")
-    attributes.setdefault("steps_basis", "assumed")
-    profile = Profile(means_us, steps=steps, **attributes)
+    profile = Profile(
+        means_us, meta or ProfileMeta(), source_format, ignored, steps, warnings, steps_basis, refusal, may_be_cut
+    )
     if profile.device_total_us + profile.host_total_us == 0:
         raise ProfileError("Every operation took 0 microseconds: profile a training step that runs.")
     # One of a CPU has no number in any case, and is refused.
@@ -220,7 +275,7 @@ def profile_from_totals(totals_us: Mapping[str, float], steps: int = 1, **attrib
 
 
 def holds_work(operations: Iterable[str]) -> bool:
-    """True if any of these does what every network's training step does: a convolution, a product, a gradient.
+    """Return True if any of these does what every training step does: a convolution, a product, a gradient.
 
     >>> holds_work(["Device_Relu", "Device_ResourceApplyAdam"]), holds_work(["Device_ReluGrad"])
     (False, True)
@@ -238,7 +293,7 @@ def hidden_copies_note(hidden_us: float, counted_us: float) -> str:
 
 
 def is_forward(kind: str) -> bool:
-    """True for a type that does a network's work in its forward pass."""
+    """Return True for a type that does a network's work in its forward pass."""
     return _FORWARD.fullmatch(kind) is not None
 
 

@@ -12,9 +12,7 @@ import os
 import queue
 import re
 import signal
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 import zlib
@@ -23,10 +21,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, Generic, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypedDict, TypeVar
 
 from profet_profiles import profet_json
-from profet_profiles.errors import BusyError, ProfetError, ProfileError
+from profet_profiles.errors import BusyError, ProfetError, ProfileError, shown_file_name
 from profet_profiles.limits import (
     MAX_MEMORY_MB,
     MAX_OPERATIONS,
@@ -38,9 +36,13 @@ from profet_profiles.limits import (
 )
 from profet_profiles.limits import SMALL_BYTES as UPLOAD_BYTES
 from profet_profiles.queues import BEAT_S, BoundedQueue
-from profet_profiles.reading import find_reader, read_profile, shown_file_name
 from profet_profiles.record import Profile, ProfileMeta, StepsBasis
 from profet_profiles.unpacking import HEAD_BYTES
+
+if TYPE_CHECKING:
+    import subprocess
+
+# What only the reading of a large file, or of another format, needs is imported there.
 
 #: Reading takes a core; half of them stay for the pages.
 AT_ONCE = max(1, min(2, (os.cpu_count() or 1) // 2))
@@ -117,7 +119,7 @@ def limits_for(uploaded_bytes: int) -> tuple[int, int]:
 
 
 def is_line(text: object) -> bool:
-    """True for a text that a process may answer: one printable line of at most 1,000 characters."""
+    """Return True for a text that a process may answer: one printable line of at most 1,000 characters."""
     return isinstance(text, str) and len(text) <= 1_000 and text.isprintable()
 
 
@@ -133,6 +135,8 @@ def taken(source: bytes | BinaryIO) -> Iterator[BinaryIO]:
     if is_real and not isinstance(source, bytes):
         yield source
         return
+    import tempfile
+
     has_memory = hasattr(os, "memfd_create")
     with os.fdopen(os.memfd_create("profile"), "w+b") if has_memory else tempfile.TemporaryFile() as file:
         if isinstance(source, bytes):
@@ -195,7 +199,9 @@ _OUT_OF_MEMORY = ("SIGKILL", "SIGABRT", "SIGSEGV", "SIGBUS")
 def _last_line(
     arguments: Sequence[str], file: BinaryIO, max_bytes: int, progress: Progress | None
 ) -> Mapping[str, Any]:
-    """The last line of a process, or the limit that ended it."""
+    """Return the last line of a process, or the limit that ended it."""
+    import subprocess
+
     until = time.monotonic() + MAX_WALL_S
     try:
         process = subprocess.Popen(
@@ -247,6 +253,8 @@ def _last_line(
 
 def _why_it_ended(process: subprocess.Popen[bytes]) -> Mapping[str, Any]:
     """Make the error for a process that ended without a last line."""
+    import subprocess
+
     try:
         status = process.wait(timeout=BEAT_S)
     except subprocess.TimeoutExpired:
@@ -270,26 +278,26 @@ def main(module: str, memory_bytes: str, cpu_s: str, ending: str, *arguments: st
     """Limit this process, work, and print the result; of the file's name only the `ending` is known."""
     name = f"file{ending}"
 
-    def say(**document: object) -> None:
+    def say(document: Mapping[str, object]) -> None:
         sys.stdout.buffer.write(json.dumps(document).encode() + b"\n")
         sys.stdout.buffer.flush()
 
     def progress(share: float) -> None:
-        say(share=float(share))
+        say({"share": float(share)})
 
     # Imported without limits: a limited process could not even cache its code.
     work = import_module(module).work
     limit_process(int(memory_bytes), int(cpu_s))
     try:
         result: dict[str, object] = {
-            "result": work(sys.stdin.buffer, name, arguments, lambda share: say(share=float(share)))
+            "result": work(sys.stdin.buffer, name, arguments, lambda share: say({"share": float(share)}))
         }
     except ProfetError as error:
         result = {"error": str(error).removeprefix(f"{name}: ")}
     except MemoryError:
         # Printed below, when what was held is freed.
         result = {"limit": "memory"}
-    say(**result)
+    say(result)
 
 
 def limit_process(memory_bytes: int, cpu_s: int) -> None:
@@ -334,6 +342,10 @@ def read_guarded(
     """Read a third-party file as `read_profile` does, within limits; parameters and errors as `read_file` has them."""
 
     def begin(start: bytes) -> Task[Profile] | Profile:
+        if len(start) <= SMALL_BYTES and profet_json.begins_as_profile(start):
+            return profet_json.read_small(start, name)
+        from profet_profiles.reading import find_reader, read_profile
+
         if len(start) <= SMALL_BYTES and find_reader(start) is profet_json.READER:
             return read_profile(start, name)
         head = start
@@ -347,11 +359,13 @@ def read_guarded(
 
 def work(file: BinaryIO, name: str, _: Sequence[str], progress: Progress) -> dict[str, Any]:
     """Read a profile, inside the process."""
+    from profet_profiles.reading import read_profile
+
     return profile_document(read_profile(file, name, progress=progress))
 
 
 def profile_document(profile: Profile) -> dict[str, Any]:
-    """A profile as JSON values, to the last digit: the file may yet be read as covering other steps."""
+    """Return a profile as JSON values, to the last digit: the file may yet be read as covering other steps."""
     others = {name: getattr(profile, name) for name in _Document.__annotations__}
     return others | {"operations": dict(profile._unrounded_us), "meta": asdict(profile.meta)}
 
@@ -369,18 +383,18 @@ class _Document(TypedDict):
 
 
 def profile_in(document: object) -> Profile:
-    """The profile in a document of `profile_document`."""
+    """Return the profile in a document of `profile_document`."""
     import msgspec  # late: the process does without
 
-    found = msgspec.convert(document, _Document)
-    texts = [*found["operations"], *found["ignored"], *found["warnings"], found["source_format"], found["refusal"]]
-    texts += [value for value in asdict(found["meta"]).values() if isinstance(value, str)]
-    times_us = found["operations"].values()
+    fields = msgspec.convert(document, _Document)
+    texts = [*fields["operations"], *fields["ignored"], *fields["warnings"], fields["source_format"], fields["refusal"]]
+    texts += [value for value in asdict(fields["meta"]).values() if isinstance(value, str)]
+    times_us = fields["operations"].values()
     if (
         len(times_us) > MAX_OPERATIONS
         or not all(0 <= us < math.inf for us in times_us)
-        or not 1 <= found["steps"] <= MAX_STEPS
+        or not 1 <= fields["steps"] <= MAX_STEPS
         or not all(map(is_line, texts))
     ):
         raise ValueError("no profile")
-    return Profile(**found)
+    return Profile(**fields)

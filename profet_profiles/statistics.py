@@ -60,10 +60,10 @@ _HEADINGS = {
 def _columns_of(headings: Sequence[object]) -> dict[str, int] | None:
     """Find each column under these headings (labels or ids); None if this is another table."""
     plain = ["".join(filter(str.isalpha, str(heading).casefold())) for heading in headings[:MAX_COLUMNS]]
-    found = {
+    columns = {
         name: next((at for at, text in enumerate(plain) if text in known), -1) for name, known in _HEADINGS.items()
     }
-    return None if min(found["side"], found["type"], found["total"]) < 0 else found
+    return None if min(columns["side"], columns["type"], columns["total"]) < 0 else columns
 
 
 def _profile(columns: dict[str, int], rows: Iterable[Sequence[object]], source_format: str) -> Profile:
@@ -126,7 +126,7 @@ def _profile(columns: dict[str, int], rows: Iterable[Sequence[object]], source_f
 
 
 def _number(value: object, row: int) -> float:
-    """A cell as a number of 0 or more."""
+    """Return a cell as a number of 0 or more."""
     if isinstance(value, str):
         text = value.strip()
         number = float(text) if len(text) <= 40 and _NUMBER.fullmatch(text) else math.nan
@@ -144,7 +144,7 @@ def _number(value: object, row: int) -> float:
 
 
 def _is_csv(head: bytes) -> bool:
-    """True if the first line names the columns of the statistics."""
+    """Return True if the first line names the columns of the statistics."""
     first = head.removeprefix(_MARK).lstrip()[:2000].splitlines()[:1]
     return bool(first) and first[0][:1] not in (b"{", b"[") and b"host/device" in first[0].lower()
 
@@ -176,7 +176,7 @@ CSV = Reader("statistics CSV", _is_csv, _read_csv)
 
 
 def _is_json(head: bytes) -> bool:
-    """True if `head` opens a JSON table with the statistics' columns."""
+    """Return True if `head` opens a JSON table with the statistics' columns."""
     start = head[:20_000]
     opens = start.removeprefix(_MARK).lstrip()[:1] in (b"{", b"[")
     return opens and b'"cols"' in start and _SIDE_COLUMN.search(start) is not None
@@ -222,7 +222,7 @@ _START = re.compile(
 
 @cache
 def messages() -> SimpleNamespace:
-    """The message classes by name: `messages().Database`; texts are bytes, since files may hold any."""
+    """Return the message classes by name: `messages().Line`; texts are bytes, since files may hold any."""
     return message_classes("tf_stats", _MESSAGES)
 
 

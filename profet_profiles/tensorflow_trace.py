@@ -83,7 +83,7 @@ _DERIVED_LINES = frozenset(
 
 @lru_cache(4096)
 def operation_type(full_name: str) -> str | None:
-    """The type that a name tells; "Dataset" for iterators; None if XProf counts no such operation.
+    """Return the type that a name tells; "Dataset" for iterators; None if XProf counts no such operation.
 
     >>> operation_type("model/layer/Conv2D:Conv2D"), operation_type("Iterator::Root"), operation_type("Session")
     ('Conv2D', 'Dataset', None)
@@ -105,7 +105,7 @@ def operation_type(full_name: str) -> str | None:
 
 
 def eager_type(full_name: str) -> str | None:
-    """The type of an operation that runs as Python calls it; None for a function's call, which holds others, too.
+    """Return the type of an operation that runs as Python calls it; None for a function's call, which holds others.
 
     >>> eager_type("EagerLocalExecute: Conv2D"), eager_type("EagerLocalExecute: __inference_step_12")
     ('Conv2D', None)
@@ -116,7 +116,7 @@ def eager_type(full_name: str) -> str | None:
 
 @lru_cache(4096)
 def kernel_operation(label: str) -> str:
-    """The type that a kernel's label names, "Unknown" if it names none.
+    """Return the type that a kernel's label names, "Unknown" if it names none.
 
     A label is `name:Type`, or as TensorFlow 2.2 to 2.5 write it: levels joined by "::", each perhaps with a tail of
     "#key=value,...#"; the first level with a type is the operation.
@@ -149,7 +149,7 @@ def public_type(kind: str) -> str:
 
 
 def is_derived_line(name: str) -> bool:
-    """True for the name of a derived line; XProf tells of which stream: "Framework Ops - from #14(Compute)"."""
+    """Return True for the name of a derived line, which tells its stream: "Framework Ops - from #14(Compute)"."""
     return name.partition(" - from #")[0].partition("(")[0].strip(whitespace) in _DERIVED_LINES
 
 
@@ -337,7 +337,7 @@ class Trace:
         self.has_jax = self.has_jax or _JAX_NAME.match(name) is not None
 
     def profile(self, source_format: str, nothing: str, check_time: Callable[[], None]) -> Profile:
-        """The profile of the mean step; of several GPUs the busiest is read, since steps of all take as long."""
+        """Return the profile of the mean step; of several GPUs the busiest is read: steps of all take as long."""
         worked = [gpu for gpu in self.gpus if gpu.keys]
         for each in worked:
             each.sum_up(check_time)
@@ -445,7 +445,7 @@ def _searched(gpu: GpuTrace) -> set[str]:
 
 
 def is_graph_operation(full_name: str, kind: str) -> bool:
-    """True for an operation of a graph, "model/layer/Conv2D:Conv2D": all runs of that name are runs of one operation.
+    """Return True for a graph's operation, "model/layer/Conv2D:Conv2D": all runs of that name are of one operation.
 
     Eager operations have no path, and the input pipeline reads ahead.
     """
@@ -471,7 +471,7 @@ def usual_runs(runs: Iterable[int]) -> int | None:
 
 
 def count_steps(marked: int, runs: Iterable[int]) -> tuple[int, StepsBasis, tuple[str, ...]]:
-    """Number of steps, at least 1, how it is known, and what makes it less sure.
+    """Count steps, at least 1; also how their number is known, and what makes it less sure.
 
     The first step may have begun before the profiler and the last one ended after it; such a step leaves no mark. Of
     the three that tf_keras' TensorBoard callback records with `profile_batch=(5, 7)` only one is marked, but each ran
@@ -488,5 +488,5 @@ def count_steps(marked: int, runs: Iterable[int]) -> tuple[int, StepsBasis, tupl
 
 
 def has_gradient(name: str) -> bool:
-    """True for the name of an operation of a gradient."""
+    """Return True for the name of an operation of a gradient."""
     return "gradient" in name or "Gradient" in name

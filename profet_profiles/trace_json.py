@@ -58,7 +58,7 @@ _NOTHING = (
 
 
 def looks_like(head: bytes) -> bool:
-    """True if `head` opens as a chrome trace with processes named as TensorFlow names them."""
+    """Return True if `head` opens as a chrome trace with processes named as TensorFlow names them."""
     return is_chrome_trace(head) and bool(_PROCESS.search(head))
 
 
@@ -163,26 +163,26 @@ class _Events:
 
     def trace(self) -> Trace:
         """Return what the trace holds, once all events are added."""
-        found, others = self._found, 0
+        trace, others = self._found, 0
         for line in self._lines.values():
             match line:
                 case None:
                     others += 1
                 case Thread():
-                    found.marked = max([found.marked, *map(len, line.marks.values())])
+                    trace.marked = max([trace.marked, *map(len, line.marks.values())])
                     if line.begins:
-                        found.host_us[IDLE] += line.idle
-        found.gpus, found.devices = list(self._gpus.values()), list(self._processes.values())
+                        trace.host_us[IDLE] += line.idle
+        trace.gpus, trace.devices = list(self._gpus.values()), list(self._processes.values())
         if others:
-            found.ignored.append(f"{others} threads that belong to neither the host nor a GPU")
+            trace.ignored.append(f"{others} threads that belong to neither the host nor a GPU")
         if self._untimed:
-            found.ignored.append(f"{self._untimed} events of the CPU without a valid time")
+            trace.ignored.append(f"{self._untimed} events of the CPU without a valid time")
         if self._count >= XPROF_MAX_EVENTS:
-            found.warnings.append(
+            trace.warnings.append(
                 f"XProf writes at most {XPROF_MAX_EVENTS:,} events, and this trace has that many, so others are "
                 "missing: upload the xplane.pb beside it."
             )
-        return found
+        return trace
 
 
 READER = Reader(NAME, looks_like, read)

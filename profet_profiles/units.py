@@ -53,7 +53,7 @@ def _real(value: object) -> float | None:
 
 
 def _shown(value: object) -> str:
-    """The invalid value for a message: numbers as they are, anything else quoted and short."""
+    """Return the invalid value for a message: numbers as they are, anything else quoted and short."""
     number = _real(value)
     if number is not None:
         return str(value) if abs(number) < LARGEST_NUMBER else f"{number:g}"
@@ -170,7 +170,7 @@ _DAYS, _LONGEST_H = TimeUnit("days", 86_400.0), 240.0
 
 
 def time_unit(seconds: float) -> TimeUnit:
-    """Unit for a duration: seconds from 2 s, minutes from 2 min, and so on; days from 240 h.
+    """Return the unit for a duration: seconds from 2 s, minutes from 2 min, and so on; days from 240 h.
 
     >>> [time_unit(seconds).name for seconds in (0.2, 90, 600, 7_200, 1e6)]
     ['ms', 's', 'min', 'h', 'days']

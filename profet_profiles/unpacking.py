@@ -58,7 +58,7 @@ def reading_archive() -> Iterator[None]:
 
 
 def unpacks_too_well(unpacked_bytes: int, packed_bytes: int) -> bool:
-    """True for a bomb."""
+    """Tell whether it is a bomb."""
     return unpacked_bytes > max(MAX_UNCHECKED_RATIO_BYTES, MAX_RATIO * packed_bytes)
 
 
@@ -139,7 +139,7 @@ class Content:
         return data
 
     def open(self) -> BinaryIO:
-        """A new stream over the unpacked bytes; its reads raise ProfileError, and going back starts anew."""
+        """Open a new stream over the unpacked bytes; its reads raise ProfileError, and going back starts anew."""
         return io.BufferedReader(_Unpacked(self), _BLOCK_BYTES)
 
     def close(self) -> None:
@@ -270,7 +270,7 @@ class ArchivedFile(NamedTuple):
 
 
 def is_archive(content: Content) -> bool:
-    """True for a zip archive and for a tar archive, packed with gzip or not."""
+    """Return True for a zip archive and for a tar archive, packed with gzip or not."""
     return _is_zip(content) or content.head[257:262] == b"ustar"
 
 

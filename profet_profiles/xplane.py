@@ -106,7 +106,7 @@ _MESSAGES = {
 
 @cache
 def messages() -> SimpleNamespace:
-    """The message classes by name: `messages().Line.FromString(data)`; texts are bytes, since files may hold any."""
+    """Return the message classes by name: `messages().Line`; texts are bytes, since files may hold any."""
     return message_classes("xplane", _MESSAGES)
 
 
@@ -115,7 +115,7 @@ _START = re.compile(rb"(?s)\x0a[\x80-\xff]{0,9}[\x00-\x7f](?:\x08[\x80-\xff]{0,9
 
 
 def looks_like(head: bytes) -> bool:
-    """True if `head` opens with a plane that has a name."""
+    """Return True if `head` opens with a plane that has a name."""
     start = _START.match(head)
     name = head[start.end() : start.end() + start[1][0]] if start else b""
     return len(name) > 1 and name.isascii() and name.decode().isprintable()
@@ -125,9 +125,9 @@ def read(content: Content) -> Profile:
     """Read a trace of one step, or of several marked ones, in two passes: names, then times."""
     from google.protobuf.message import DecodeError  # late, as in `messages`
 
-    found = Trace()
+    trace = Trace()
     try:
-        planes = _read_planes(content, found)
+        planes = _read_planes(content, trace)
         if not any(plane.is_host or plane.is_device for plane in planes):
             raise ProfileError(
                 f"The trace has neither a {HOST} nor a {GPU_PREFIX}N plane: "
@@ -140,15 +140,15 @@ def read(content: Content) -> Profile:
                 if number == _SPACE_PLANES:
                     plane = next(left)
                     if plane.is_host:
-                        _add_host(found, wire, size, plane)
+                        _add_host(trace, wire, size, plane)
                     elif plane.is_device:
-                        _add_gpu(found, wire, size, plane)
+                        _add_gpu(trace, wire, size, plane)
     except DecodeError:
         raise damaged() from None
     # Planes that describe the task or the host's libraries are in every trace and hold no operation.
     if others := sum(plane.name.startswith("/device:") and not plane.is_device for plane in planes):
-        found.ignored.append(f"devices other than GPUs: {others}")
-    return found.profile(NAME, NO_OPERATION, content.check_time)
+        trace.ignored.append(f"devices other than GPUs: {others}")
+    return trace.profile(NAME, NO_OPERATION, content.check_time)
 
 
 @dataclass(slots=True)
@@ -222,7 +222,7 @@ def _read_planes(content: Content, found: Trace) -> list[_Plane]:
 
 
 def gpu_from_properties(capability: tuple[int, int], multiprocessors: int, memory_bytes: int) -> str | None:
-    """The name of the GPU with these properties if it is one of those that clouds rent out, else None.
+    """Return the name of the GPU with these properties if it is one of those that clouds rent out, else None.
 
     >>> gpu_from_properties((7, 5), 40, 15_843_721_216)
     'Tesla T4'
@@ -259,7 +259,7 @@ def _text(data: bytes) -> str:
 
 
 def _lines(wire: WireStream, size: int) -> Iterator[Iterator[Any]]:
-    """The lines of a plane, each in parts that hold some of its events."""
+    """Yield the lines of a plane, each in parts that hold some of its events."""
     lines_read = 0
     for part, length in wire.fields(size):
         if part == _PLANE_LINES:

@@ -10,12 +10,9 @@ import builtins
 import functools
 import os
 import re
-import runpy
 import sys
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import find_spec
 from pathlib import Path
@@ -90,7 +87,7 @@ def main() -> int:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The script and the recording; no `--format`, for stdout belongs to the script."""
+    """Declare the script and the recording; no `--format`, for stdout belongs to the script."""
     parser.usage = f"{parser.prog} [options] SCRIPT [{SEPARATOR} ARGUMENT ...]"
     parser.add_argument("script", metavar="SCRIPT", help="Python training script; its arguments follow `--`")
     parser.add_argument("-m", "--module", action="store_true", help="SCRIPT names a module, as in python -m")
@@ -116,7 +113,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
-    """The options; what follows `--` is the script's, in `script_arguments`."""
+    """Parse the options; what follows `--` is the script's, in `script_arguments`."""
     end = arguments.index(SEPARATOR) if SEPARATOR in arguments else len(arguments)
     options, unknown = parser.parse_known_args(arguments[:end])
     name = Path(options.script).name
@@ -240,6 +237,8 @@ class _Stop:
 @contextmanager
 def _without_our_tracebacks() -> Iterator[None]:
     """Empty what a script prints, as wandb and logging do, of the exception that stops it."""
+    import traceback
+
     from profet_recorder.engine import Patches
 
     kind = traceback.TracebackException
@@ -264,9 +263,11 @@ def _without_our_tracebacks() -> Iterator[None]:
 
 
 def _run(script: str, module: bool) -> int | None:
-    """The status that Python would end with; None where the script was stopped, whatever it made of that."""
+    """Run the script; returns the status that Python would end with, None where the script was stopped."""
     try:
         if module:
+            import runpy
+
             runpy.run_module(script, run_name="__main__", alter_sys=True)
         else:
             path = str(Path(script).absolute())
@@ -293,7 +294,7 @@ def _run(script: str, module: bool) -> int | None:
 
 
 def _comes_of_stopping(error: BaseException | None) -> bool:
-    """True for the exception that stops the script, and for one of a clean-up that it led to."""
+    """Return True for the exception that stops the script, and for one of a clean-up that it led to."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         if isinstance(error, RecordingDone):
@@ -318,7 +319,7 @@ def _as_main(script: str, arguments: Sequence[str], module: bool) -> Iterator[No
 
 
 def _script_frames(traceback: TracebackType | None) -> TracebackType | None:
-    """The script's own part of a traceback: what runs and records it is of no interest."""
+    """Return the script's own part of a traceback: what runs and records it is of no interest."""
     if traceback is None:
         return None
     rest = _script_frames(traceback.tb_next)
@@ -395,7 +396,7 @@ def after_import(on_import: Mapping[str, OnImport]) -> Iterator[None]:
         sys.meta_path.remove(finder)
 
 
-class _Finder(MetaPathFinder):
+class _Finder:
     """Finds nothing itself: it asks the others, and has the loader call back."""
 
     def __init__(self, waiting: dict[str, OnImport]) -> None:

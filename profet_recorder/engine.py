@@ -35,12 +35,12 @@ _NEGLIGIBLE_SHARE = 0.001
 
 
 def keras_flavour(model: object) -> str | None:
-    """The package `model` is of, "keras" or "tf_keras"; None if it is of neither."""
+    """Return the package `model` is of, "keras" or "tf_keras"; None if it is of neither."""
     return next((package for package in _packages(model) if package in ("keras", "tf_keras")), None)
 
 
 def framework_of(thing: object) -> str | None:
-    """The framework of a model or an optimizer; None if it is of none. Another backend of Keras is itself returned."""
+    """Return the framework of a model or an optimizer; None if it is of none; of Keras' other backends the name."""
     flavour = keras_flavour(thing)
     if flavour == "keras" and (backend := keras_backend()):
         return backend
@@ -66,7 +66,7 @@ def other_backend_line(backend: str) -> str:
 
 
 def imported_framework() -> str:
-    """The one framework that is loaded; refuses none and both."""
+    """Return the one framework that is loaded; refuses none and both."""
     if (backend := keras_backend()) is not None and backend not in _MODULES:
         return backend
     loaded = [framework for framework, module in _MODULES.items() if module in sys.modules]
@@ -78,7 +78,7 @@ def imported_framework() -> str:
 
 
 def _packages(thing: object) -> list[str]:
-    """Packages of the thing's classes, the most derived first."""
+    """Return packages of the thing's classes, the most derived first."""
     return [kind.__module__.partition(".")[0] for kind in type(thing).__mro__]
 
 
@@ -227,14 +227,14 @@ class ObservedSizes:
 
 
 def larger(first: BatchSizes, second: BatchSizes) -> BatchSizes:
-    """The one with the larger pictures, the first of equals; one that is known goes before one that is not."""
+    """Return the one with the larger pictures, the first of equals; one that is known goes before one that is not."""
     if first == NO_SIZES:
         return second
     return second if (second.pixels or 0) > (first.pixels or 0) else first
 
 
 def either(first: BatchSizes, second: BatchSizes) -> BatchSizes:
-    """The first one, with what it lacks from the second."""
+    """Return the first one, with what it lacks from the second."""
     if first.batch_size is None or (first.is_guess and second.batch_size is not None):
         first = replace(first, batch_size=second.batch_size, is_guess=second.is_guess)
     if first.height is None:
@@ -272,7 +272,7 @@ def batch_sizes(batch: object, *, channels_last: bool) -> BatchSizes:
 def _list_of_pictures(part: Any, depth: int = 0) -> list[tuple[int, int]]:
     """Sides of each picture of the first list of single pictures, or of dicts that have one each, as detectors get."""
     if isinstance(part, list | tuple):
-        pictures = [found for one in part if (found := _picture(one))]
+        pictures = [picture for one in part if (picture := _picture(one))]
         if pictures and len(pictures) == len(part) and len({channels for channels, *_ in pictures}) == 1:
             return [(height, width) for _, height, width in pictures]
     inner = list(part.values()) if isinstance(part, Mapping) else part
@@ -284,7 +284,7 @@ def _list_of_pictures(part: Any, depth: int = 0) -> list[tuple[int, int]]:
 def _picture(part: Any) -> tuple[int, int, int] | None:
     """Channels, height and width of a single picture, or of the one in a dict."""
     if isinstance(part, Mapping):
-        return next((found for one in part.values() if (found := _picture(one))), None)
+        return next((picture for one in part.values() if (picture := _picture(one))), None)
     if isinstance(part, list | tuple) or len(shape := next(_shapes(part), ())) != _PICTURES_RANK - 1:
         return None
     channels, height, width = shape if shape[0] in _CHANNELS else (shape[2], *shape[:2])
@@ -292,7 +292,7 @@ def _picture(part: Any) -> tuple[int, int, int] | None:
 
 
 def _has_channels_last(shape: tuple[int, ...], otherwise: bool) -> bool:
-    """True if few channels stand last; where both or neither side has few, what the framework does otherwise."""
+    """Return True if few channels stand last; where both or neither side has few, what the framework does."""
     _, first, height, last = shape
     if last <= _MAX_CHANNELS < min(first, height):
         return True
@@ -336,7 +336,7 @@ def updates_made(optimizer: Any) -> int | None:
 
 
 def has_updated(model: Any) -> bool:
-    """False where the optimizer of a model of Keras' has accumulated gradients of its last batch, and no more."""
+    """Return False where the optimizer of a model of Keras' has accumulated gradients of its last batch only."""
     given = getattr(model, "optimizer", None)
     optimizer: Any = getattr(given, "inner_optimizer", given)
     batches = getattr(optimizer, "gradient_accumulation_steps", None)
@@ -346,11 +346,11 @@ def has_updated(model: Any) -> bool:
 def trained_kind(network: Any) -> list[Any]:
     """Weights of a network of Keras' that may be trained, frozen or not: no statistics, seeds or counters."""
     flatten = getattr(network, "_flatten_layers", None)
-    found: dict[int, Any] = {}
+    kinds: dict[int, Any] = {}
     for layer in flatten() if flatten else getattr(network, "layers", [network]):
         for name in ("_trainable_variables", "_trainable_weights"):
-            found |= {id(weight): weight for weight in vars(layer).get(name, ())}
-    return list(found.values())
+            kinds |= {id(weight): weight for weight in vars(layer).get(name, ())}
+    return list(kinds.values())
 
 
 def step_warnings(

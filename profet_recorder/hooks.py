@@ -107,7 +107,7 @@ class StepMarks:
         return False
 
     def _is_rarer(self, owner: object, steps_seen: int) -> bool:
-        """True if the one followed has updated more than once since this one last did, or began."""
+        """Return True if the one followed has updated more than once since this one last did, or began."""
         which = next((number for number, other in enumerate(self._others) if other is owner), None)
         if which is None:
             return steps_seen > 1
@@ -129,16 +129,16 @@ class StepMarks:
 
 def weight_shapes(trained: Sequence[Any]) -> list[tuple[int, ...]]:
     """Shapes of what optimizers update, or of models' weights, in their order; none if they are not known."""
-    found: list[tuple[int, ...]] = []
+    shapes: list[tuple[int, ...]] = []
     for one in trained:
         with suppress(Exception):
             weights = [weight for group in one.param_groups for weight in group["params"]]
-            found += [tuple(weight.shape) for weight in weights]
+            shapes += [tuple(weight.shape) for weight in weights]
             continue
         with suppress(Exception):
             weights = getattr(one, "_trainable_variables", None) or one.weights
-            found += [tuple(weight.shape) for weight in weights]
-    return found
+            shapes += [tuple(weight.shape) for weight in weights]
+    return shapes
 
 
 class ScriptHooks:
@@ -200,7 +200,7 @@ class ScriptHooks:
         return {name: functools.partial(self._hook_module, hook) for name, hook in hooks.items()}
 
     def _hook_module(self, hook: Callable[[ModuleType], None], module: ModuleType) -> None:
-        """Hook a module that was just imported; of a version that has other insides, what is found there."""
+        """Wrap functions of a module that was just imported; of a version with other insides, what is found there."""
         try:
             hook(module)
         except Exception as error:
@@ -227,7 +227,7 @@ class ScriptHooks:
     # --- what is recorded -------------------------------------------------------------------------------------------
 
     def _guarded(self, observe: Callable[..., Any], *arguments: Any) -> Any:
-        """Result of `observe`, or None if it fails; the training goes on."""
+        """Return what `observe` does, or None if it fails; the training goes on."""
         if self.failure is not None:
             return None
         try:
@@ -251,13 +251,13 @@ class ScriptHooks:
         warn_and_continue(error)
 
     def _begin(self, make_engine: MakeEngine) -> Recording:
-        """A recording by updates; it takes the place of any other."""
+        """Return a recording by updates; it takes the place of any other."""
         if self._callback is not None:
             self._callback.forget()
         return self._begin_anew(make_engine)
 
     def _begin_in_fit(self, model: object) -> Recording:
-        """A recording of a `fit`; it takes the place of any other."""
+        """Return a recording of a `fit`; it takes the place of any other."""
         self._marks.forget()
         return self._begin_anew(lambda: choose_engine(None, model, keras_calls=self._keras_calls))
 
@@ -329,7 +329,7 @@ class ScriptHooks:
         self._patches.put(keras.Model, "train_on_batch", recorded_train_on_batch)
 
     def _with_callback(self, call: inspect.BoundArguments) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments of a `fit`, with the recording among its callbacks."""
+        """Return the arguments of a `fit`, with the recording among its callbacks."""
         if self.finished:
             self._stop()
             return call.args, call.kwargs
@@ -356,7 +356,7 @@ class ScriptHooks:
             self._in_keras -= 1
 
     def _after_keras_update(self, optimizer: object) -> None:
-        """An optimizer has made a step or, where a graph is traced, is part of one."""
+        """Note that an optimizer has made a step or, where a graph is traced, is part of one."""
         self._backward_passes = None
         if self._in_keras:
             return

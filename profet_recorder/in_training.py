@@ -12,10 +12,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from profet_recorder.engine import keras_flavour
-from profet_recorder.plan import RecorderError, RecordPlan, absolute, print_progress, record_plan, warn_and_continue
+from profet_recorder.plan import (
+    PlanOptions,
+    RecorderError,
+    RecordPlan,
+    absolute,
+    print_progress,
+    record_plan,
+    warn_and_continue,
+)
 from profet_recorder.recording import AlreadyRecordedError, Recording, choose_engine
 
 if TYPE_CHECKING:
@@ -42,7 +50,7 @@ class StepRecorder:
         return self._recording.finished or self._failed or bool(getattr(self._other, "finished", False))
 
     def step(self, batch: object = None) -> bool:
-        """A training step has ended; with `batch`, what it was fed, batch and pixel size are found. True once done."""
+        """End a training step; what it was fed, `batch`, tells batch and pixel size. True once done."""
         self._try(self._recording.end_step, batch)
         self._begin()
         return self.done
@@ -51,7 +59,7 @@ class StepRecorder:
         self._try(self._recording.begin_step)
 
     def _leave(self, where: str) -> None:
-        """The loop has ended: say so if it was too short, and undo every switch until the next one."""
+        """End the loop: say so if it was too short, and undo every switch until the next one."""
         if not self.done and self._other is None:
             self._try(self._recording.abort)
             if not self._failed:
@@ -73,14 +81,22 @@ class StepRecorder:
             warn_and_continue(error)
 
 
+class StepOptions(PlanOptions, total=False):
+    """Also what parameters and precision are read off, and the framework where both are loaded."""
+
+    model: object
+    optimizer: object
+    framework: str | None
+
+
 def _recorder(
     output: str | PathLike[str],
     model: object = None,
     optimizer: object = None,
     framework: str | None = None,
-    **options: Any,
+    **options: Unpack[PlanOptions],
 ) -> StepRecorder:
-    """The recorder of this output, in its first loop a new one."""
+    """Return the recorder of this output, in its first loop a new one."""
     path = absolute(output)
     if path not in _recorders:
         engine = choose_engine(framework, model, optimizer)
@@ -89,7 +105,7 @@ def _recorder(
 
 
 @contextmanager
-def record_step(output: str | PathLike[str] = "profile.json", **options: Any) -> Iterator[StepRecorder]:
+def record_step(output: str | PathLike[str] = "profile.json", **options: Unpack[StepOptions]) -> Iterator[StepRecorder]:
     """Record the loop inside the `with` block; its step latency includes all that the loop does between two steps.
 
     >>> with record_step("profile.json", model=model) as recorder:  # doctest: +SKIP
@@ -120,9 +136,9 @@ def record_step(output: str | PathLike[str] = "profile.json", **options: Any) ->
 
 
 def record_steps(
-    loader: Iterable[Batch], output: str | PathLike[str] = "profile.json", **options: Any
+    loader: Iterable[Batch], output: str | PathLike[str] = "profile.json", **options: Unpack[StepOptions]
 ) -> Iterator[Batch]:
-    """The batches of `loader`, one training step each; the profile is written on the way.
+    """Yield the batches of `loader`, one training step each; the profile is written on the way.
 
     >>> for images, labels in record_steps(loader, "profile.json"):  # doctest: +SKIP
     ...     train_step(images, labels)
@@ -157,9 +173,9 @@ _Callback: Any = object
 
 
 def ProfileCallback(  # noqa: N802 - a class to its users
-    output: str | PathLike[str] = "profile.json", **options: Any
+    output: str | PathLike[str] = "profile.json", **options: Unpack[PlanOptions]
 ) -> RecordingCallback:
-    """A callback for `model.fit(callbacks=[...])` that writes a version-2 profile of one training step.
+    """Make a callback for `model.fit(callbacks=[...])` that writes a version-2 profile of one training step.
 
     >>> model.fit(images, labels, callbacks=[ProfileCallback("profile.json")])  # doctest: +SKIP
 
@@ -183,7 +199,7 @@ def recording_callback(
     begin: Callable[[object], Recording] | None = None,
     on_error: Callable[[Exception], None] | None = None,
 ) -> RecordingCallback:
-    """The callback of a plan.
+    """Return the callback of a plan.
 
     Parameters
     ----------
@@ -200,7 +216,7 @@ def recording_callback(
 
 
 def _goes_on(hook: Callable[..., None]) -> Callable[..., None]:
-    """`hook` of a callback: where it fails no other is called, and `fit` goes on if it may."""
+    """Wrap `hook` of a callback: where it fails no other is called, and `fit` goes on if it may."""
 
     @functools.wraps(hook)
     def guarded(callback, *args, **kwargs):
@@ -313,7 +329,7 @@ class RecordingCallback(_Callback):
 
     @_goes_on
     def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
-        """A step begins, unless it is the last of an epoch."""
+        """Begin a step, unless it is the last of an epoch."""
         if recording := self._unfinished():
             if self._is_last(batch):
                 self._drop_step(recording)
@@ -323,7 +339,7 @@ class RecordingCallback(_Callback):
 
     @_goes_on
     def on_train_batch_end(self, batch: int, logs: object = None) -> None:
-        """The step has ended."""
+        """End the step."""
         recording = self._unfinished()
         if recording is None:
             return
@@ -360,11 +376,11 @@ class RecordingCallback(_Callback):
         self._is_in_step = False
 
     def _unfinished(self) -> Recording | None:
-        """The recording while there is something left to record."""
+        """Return the recording while there is something left to record."""
         return None if self.finished else self.recording
 
     def _is_last(self, batch: int) -> bool:
-        """The last batch of an epoch may be smaller than the others."""
+        """Tell whether it is an epoch's last batch, which may be smaller than the others."""
         return self._batches_an_epoch is not None and 1 < self._batches_an_epoch == batch + 1
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from time import time
-from typing import Any
+from typing import TypedDict, Unpack
 
 from profet_profiles.errors import ProfetError
 from profet_profiles.limits import is_short_text
@@ -48,7 +48,7 @@ def take_turn() -> None:
 
 
 def is_first_process() -> bool:
-    """False in all but one of the processes that torchrun starts, or that a script forks: one speaks and writes."""
+    """Return False in all but one of the processes that torchrun starts, or a script forks: one speaks and writes."""
     return _has_turn and os.environ.get("RANK", "0") in ("", "0")
 
 
@@ -70,7 +70,7 @@ _printed: set[str] = set()
 
 
 def print_once(text: str) -> None:
-    """The same, the first time only: a recording may begin again."""
+    """Print the same, the first time only: a recording may begin again."""
     if text not in _printed:
         _printed.add(text)
         print_progress(text)
@@ -153,11 +153,26 @@ class RecordPlan:
                 raise RecorderError(f"{self.output} can't be written: {error.strerror}.") from None
 
 
-def record_plan(
-    output: str | PathLike[str], *, keep_trace: str | PathLike[str] | None = None, **fields: Any
-) -> RecordPlan:
-    """The plan of a recording into `output`; `fields` and errors are those of `RecordPlan`."""
-    return RecordPlan(absolute(output), keep_trace=None if keep_trace is None else absolute(keep_trace), **fields)
+class PlanOptions(TypedDict, total=False):
+    """Fields of `RecordPlan`, and where they are given its errors."""
+
+    warm_up: int
+    timed: int
+    profiled: int
+    batch_size: int | None
+    pixels: int | None
+    parameters: int | None
+    precision: str | None
+    as_device: bool
+    force: bool
+    keep_trace: str | PathLike[str] | None
+
+
+def record_plan(output: str | PathLike[str], **options: Unpack[PlanOptions]) -> RecordPlan:
+    """Return the plan of a recording into `output`; errors are those of `RecordPlan`."""
+    folder = options.get("keep_trace")
+    kept = None if folder is None else absolute(folder)
+    return RecordPlan(absolute(output), **{**options, "keep_trace": kept})  # type: ignore[arg-type]
 
 
 def absolute(path: str | PathLike[str]) -> Path:

@@ -73,17 +73,17 @@ class PyTorchEngine:
             self._optimizers.append(optimizer)
 
     def for_model(self, model: Any) -> PyTorchEngine:
-        """The engine of another model of Keras' that is trained instead."""
+        """Return the engine of another model of Keras' that is trained instead."""
         return PyTorchEngine(model)
 
     def forget(self, optimizer: object) -> None:
-        """Does nothing: of a model of Keras' no optimizer is known here."""
+        """Do nothing: of a model of Keras' no optimizer is known here."""
 
     def trains_compiled(self) -> None:
         """Never known here: compiled modules are seen when they are called."""
 
     def is_disturbed(self) -> bool:
-        """True while a torch.profiler of the script's own is on."""
+        """Return True while a torch.profiler of the script's own is on."""
         stepped_aside, self._stepped_aside = self._stepped_aside, False
         return stepped_aside or OTHER_PROFILERS.are_on(self._torch)
 
@@ -97,7 +97,7 @@ class PyTorchEngine:
         OTHER_PROFILERS.watch(self._torch)
 
     def sees_gpu(self) -> bool:
-        """True if PyTorch sees a GPU."""
+        """Return True if PyTorch sees a GPU."""
         return bool(self._torch.cuda.is_available())
 
     def observe_batch(self, batch: object) -> None:
@@ -115,7 +115,7 @@ class PyTorchEngine:
             print_once("the model is compiled and this PyTorch can't switch that off: record it without torch.compile")
 
     def has_updated(self) -> bool:
-        """False where an optimizer of Keras' has accumulated gradients, and updated nothing."""
+        """Return False where an optimizer of Keras' has accumulated gradients, and updated nothing."""
         return has_updated(self._model)
 
     def end_pass(self) -> None:
@@ -149,7 +149,7 @@ class PyTorchEngine:
         self._profiler.start()
 
     def begin_profiled_step(self, number: int) -> None:
-        """Does nothing: the profiler marks steps itself."""
+        """Do nothing: the profiler marks steps itself."""
 
     def end_observed_step(self) -> StepKind:
         """End the observation of a step and return its kind."""
@@ -255,14 +255,14 @@ class PyTorchEngine:
         return self._found[1:]
 
     def _sums_of(self, weights: Iterable[Any]) -> dict[int, float]:
-        found = {}
+        sums = {}
         for one in weights:
             # One that was never initialized has no values.
             with suppress(Exception):
                 # Of one that is spread over processes this one's part.
                 part = getattr(one, "_local_tensor", one).detach()
-                found[id(one)] = float(part.sum(dtype=self._torch.float64))
-        return found
+                sums[id(one)] = float(part.sum(dtype=self._torch.float64))
+        return sums
 
     def _trained(self) -> set[int]:
         """`id` of each weight that is trained: the optimizers', else what the networks called would have trained."""
@@ -297,8 +297,8 @@ class PyTorchEngine:
         if self._calls.autocast is not None:
             return f"mixed {PRECISIONS.get(self._calls.autocast, self._calls.autocast)}"
         kinds = [str(one.dtype).removeprefix("torch.") for one in self._parameters() if one.is_floating_point()]
-        found = max(set(kinds), key=kinds.count) if kinds else "float32"
-        return "tf32" if found == "float32" and self._runs_tf32() else PRECISIONS.get(found, found)
+        dtype = max(set(kinds), key=kinds.count) if kinds else "float32"
+        return "tf32" if dtype == "float32" and self._runs_tf32() else PRECISIONS.get(dtype, dtype)
 
     def _runs_tf32(self) -> bool:
         if not self._on_gpu() or self._torch.cuda.get_device_capability(self._device) < TF32_CAPABILITY:
@@ -429,13 +429,13 @@ class _ObservedCalls:
 
     def sizes(self, weights: Collection[int]) -> BatchSizes:
         """Sizes of the largest pictures that networks with any of these weights were fed."""
-        found = NO_SIZES
+        largest = NO_SIZES
         for network in self.trained(weights):
-            found = larger(found, self._sizes[id(network)].last)
-        return found
+            largest = larger(largest, self._sizes[id(network)].last)
+        return largest
 
     def ran_without_gradients(self, weights: Collection[int]) -> bool:
-        """True if such a network was called without gradients, too, in the last step."""
+        """Return True if such a network was called without gradients, too, in the last step."""
         return any(_holds(self._without_gradient[key], weights) for key in self._ran_without)
 
     def calls_in_step(self, weights: Collection[int]) -> int:
@@ -540,7 +540,7 @@ class OtherProfilers:
         setattr(kind, stop_name, noted_stop)
 
     def are_on(self, torch: ModuleType) -> bool:
-        """True while one of the script's is on, or waits for its steps to come."""
+        """Return True while one of the script's is on, or waits for its steps to come."""
         return bool(self._running) or (self._recorders is None and torch.autograd.profiler._is_profiler_enabled)
 
     def set_recorders(self, profiler: object, step_aside: Callable[[], None] | None) -> None:

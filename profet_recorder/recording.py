@@ -77,7 +77,7 @@ def choose_engine(
     optimizer: object = None,
     keras_calls: ObservedKeras | None = None,
 ) -> Engine:
-    """The engine of `framework` ("tensorflow", "pytorch"), `model`, `optimizer`, or the imported framework.
+    """Return the engine of `framework` ("tensorflow", "pytorch"), `model`, `optimizer`, or the imported framework.
 
     Parameters
     ----------
@@ -141,11 +141,11 @@ class Times:
         self._steps.append((step_ms, kind))
 
     def count(self, kind: StepKind | None) -> int:
-        """Timed steps of a kind."""
+        """Count timed steps of a kind."""
         return sum(one == kind for _, one in self._steps)
 
     def other(self, kind: StepKind) -> StepKind:
-        """A kind of timed steps, not this one if there are several."""
+        """Return a kind of timed steps, not this one if there are several."""
         return next((one for _, one in self._steps if one not in (kind, None)), None) or kind
 
     @property
@@ -158,7 +158,7 @@ class Times:
         return kind if self.of(kind := self._most_common)[1] else None
 
     def are_enough(self, most: int) -> bool:
-        """True once half as many as are wanted are alike, and after `most` times as many in any case."""
+        """Return True once half as many as are wanted are alike, and after `most` times as many in any case."""
         count = len(self._steps)
         return count >= most * self._wanted or (
             count >= self._wanted and 2 * self.count(self._most_common) >= self._wanted
@@ -256,7 +256,7 @@ class Recording:
                 self.engine.stop_observing()
 
     def begin_step(self) -> None:
-        """A training step begins."""
+        """Begin a training step."""
         if self.finished:
             return
         self.prepare()
@@ -279,7 +279,7 @@ class Recording:
         self._began = perf_counter()
 
     def end_step(self, batch: object = None) -> bool:
-        """The training step that began last has ended; True once the profile is written."""
+        """End the training step that began last; True once the profile is written."""
         if self.finished or self._began is None or self._is_disturbed():
             return self.finished
         step_ms, is_profiling = None, self._is_profiling()
@@ -346,7 +346,7 @@ class Recording:
                 release_process(self)
 
     def settle(self) -> bool:
-        """The training has ended: finish with the best profile so far; False if there is none."""
+        """End the training with the best profile so far; False if there is none."""
         if self._profile is None or self.finished:
             return self.finished
         self.abort()
@@ -357,7 +357,7 @@ class Recording:
         return self._times.are_enough(1 if _trains_with_others() else _MAX_TIMED)
 
     def _is_disturbed(self) -> bool:
-        """True while the script's own profiler is on: what it slows down is not timed."""
+        """Return True while the script's own profiler is on: what it slows down is not timed."""
         if not self.engine.is_disturbed():
             return False
         self.pause()
@@ -538,6 +538,7 @@ def recorded_profile(
             precision=plan.precision or precision,
             compiled=True if compiled else None,
             channels_last=read.meta.channels_last,
+            work=read.meta.work,
             # Where no network is called as a module, a trace of PyTorch's may show its first convolution.
             batch_size=plan.batch_size or batch_size,
             pixels=plan.pixels or side,

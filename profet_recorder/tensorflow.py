@@ -75,21 +75,21 @@ class TensorFlowEngine:
             known.append(optimizer)
 
     def for_model(self, model: Any) -> TensorFlowEngine:
-        """The engine of another model that is trained instead."""
+        """Return the engine of another model that is trained instead."""
         return TensorFlowEngine(model, None, None if self._observes_itself else self._calls)
 
     def forget(self, optimizer: object) -> None:
-        """It updates nothing any more, since its model was compiled with another one."""
+        """Forget an optimizer whose model was compiled with another one: it updates nothing any more."""
         self._calls.forget(optimizer)
 
     def trains_compiled(self) -> None:
-        """The steps run through XLA, in a function of the script's own."""
+        """Note that the steps run through XLA, in a function of the script's own."""
         if not self._saw_compiled:
             print_once("the step is compiled with XLA, which fuses operations: record it without jit_compile=True")
         self._saw_compiled = True
 
     def is_disturbed(self) -> bool:
-        """True after a profiler of the script's own began; while one runs, this one does not start."""
+        """Return True after a profiler of the script's own began; while one runs, this one does not start."""
         stepped_aside, self._stepped_aside = self._stepped_aside, False
         return stepped_aside
 
@@ -115,7 +115,7 @@ class TensorFlowEngine:
             print_once(f"oneDNN is {'on' if onednn else 'off'}: the profile says so")
 
     def sees_gpu(self) -> bool:
-        """True if TensorFlow sees a GPU."""
+        """Return True if TensorFlow sees a GPU."""
         return self._gpu() is not None
 
     def observe_batch(self, batch: object) -> None:
@@ -123,7 +123,7 @@ class TensorFlowEngine:
         self._sizes.observe(batch)
 
     def stop_observing(self) -> None:
-        """Does nothing: observing never slows a step here."""
+        """Do nothing: observing never slows a step here."""
 
     def synchronize(self) -> None:
         """Wait for the GPU."""
@@ -163,7 +163,7 @@ class TensorFlowEngine:
         self._marker.__enter__()
 
     def has_updated(self) -> bool:
-        """False where gradients were accumulated since this was last called, and no optimizer updated weights."""
+        """Return False where gradients were accumulated since this was last called, and no weights were updated."""
         # What was traced before it was observed is known by the model's own optimizer alone.
         return self._calls.have_updated(getattr(self._model, "run_eagerly", False)) and has_updated(self._model)
 
@@ -277,7 +277,7 @@ class TensorFlowEngine:
             yield f"The step ran on {replicas} GPUs; the training data hold steps on one only."
 
     def _gpu(self) -> Any:
-        """The first visible GPU, None without one: a script may have hidden some, or all."""
+        """Return the first visible GPU, None without one: a script may have hidden some, or all."""
         return next(iter(self._tf.config.get_visible_devices("GPU")), None)
 
     def _details(self, gpu: object) -> Mapping[str, Any]:
@@ -292,11 +292,11 @@ class TensorFlowEngine:
         return f"{'Keras' if package == 'keras' else package} {version}".strip()
 
     def _layers(self) -> list[Any]:
-        found: list[Any] = []
+        layers: list[Any] = []
         for network in self._networks():
             flatten = getattr(network, "_flatten_layers", None)
-            found += flatten() if flatten else getattr(network, "layers", ())
-        return found
+            layers += flatten() if flatten else getattr(network, "layers", ())
+        return layers
 
     def _channels_last(self) -> bool:
         keras: Any = sys.modules.get(keras_flavour(self._model) or "keras")
@@ -311,8 +311,8 @@ class TensorFlowEngine:
         layers, attributes = (*self._networks(), *self._layers()), ("dtype_policy", "_dtype_policy")
         names = {getattr(getattr(one, attribute, None), "name", None) for one in layers for attribute in attributes}
         # One layer of another type, such as a float32 head, doesn't make the step FP32.
-        found = next((name for name in _POLICIES if name != "float32" and name in names), "float32")
-        return "tf32" if found == "float32" and self._runs_tf32() else _POLICIES[found]
+        policy = next((name for name in _POLICIES if name != "float32" and name in names), "float32")
+        return "tf32" if policy == "float32" and self._runs_tf32() else _POLICIES[policy]
 
     def _runs_tf32(self) -> bool:
         gpu = self._gpu()
@@ -375,10 +375,10 @@ class ObservedKeras:
 
     def weights(self, optimizers: Collection[object]) -> dict[int, Any]:
         """Return the weights that these optimizers update, by `id`."""
-        found: dict[int, Any] = {}
+        weights: dict[int, Any] = {}
         for optimizer in optimizers:
-            found |= self._updates.get(id(optimizer), (None, {}))[1]
-        return found
+            weights |= self._updates.get(id(optimizer), (None, {}))[1]
+        return weights
 
     def forget(self, optimizer: object) -> None:
         """Forget what an optimizer updated."""
@@ -391,7 +391,7 @@ class ObservedKeras:
         return [self._updates[key][0] for key in keys if not self._updates[key][1].keys().isdisjoint(weights)]
 
     def have_updated(self, may_skip: bool = False) -> bool:
-        """True if one of the optimizers, where any is known, has updated weights since this was last called.
+        """Return True if one of the optimizers, where any is known, has updated weights since this was last called.
 
         Parameters
         ----------
@@ -469,13 +469,13 @@ def _weights_of(layer: Any) -> list[Any]:
 
 
 def is_in_graph() -> bool:
-    """True where operations are traced into a graph of TensorFlow's, not run."""
+    """Return True where operations are traced into a graph of TensorFlow's, not run."""
     tensorflow = sys.modules.get("tensorflow")
     return tensorflow is not None and not tensorflow.executing_eagerly()
 
 
 def _in_branch() -> bool:
-    """True where operations are traced into a branch of a condition, which may not run."""
+    """Return True where operations are traced into a branch of a condition, which may not run."""
     graph = sys.modules["tensorflow"].compat.v1.get_default_graph() if is_in_graph() else None
     while graph is not None and type(graph).__name__ != "CondBranchFuncGraph":
         graph = getattr(graph, "outer_graph", None)
@@ -483,7 +483,7 @@ def _in_branch() -> bool:
 
 
 def under_tape() -> bool:
-    """True where a gradient tape records what is called."""
+    """Return True where a gradient tape records what is called."""
     try:
         # No public API has it.
         from tensorflow.python import pywrap_tfe

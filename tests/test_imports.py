@@ -54,7 +54,10 @@ questions
 answers
 """
 #: Imports upwards: a profile of an unknown network is read as work by the rates of networks that are known.
-UPWARDS = ["profet_core.prediction.predict imports profet_core.layers.by_name"]
+UPWARDS = [
+    "profet_core.prediction.checks imports profet_core.layers.networks",
+    "profet_core.prediction.predict imports profet_core.layers.by_name",
+]
 #: The same of profet_profiles. Packages in one layer, such as the formats, don't import each other.
 PROFILES = """
 errors
@@ -63,7 +66,7 @@ limits
 record
 unpacking
 chrome_trace, protobuf_wire, intervals, kernel_names
-profet_json
+profet_json, pytorch_shapes
 pytorch_events, tensorflow_trace
 pytorch_steps, statistics, trace_json, xplane
 pytorch_work

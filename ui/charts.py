@@ -70,35 +70,35 @@ def no_markup(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;")
 
 
-def value_axis(title: str, **more: object) -> Part:
-    """An axis of values."""
+def value_axis(title: str, more: Part) -> Part:
+    """Return an axis of values."""
     return {"title": {"text": title}, "gridcolor": GRID, "fixedrange": True, **more}
 
 
 def line_at(*, x: float | None = None, y: float | None = None, line: Mapping[str, object]) -> Part:
-    """A line across the whole plot, at a value of one axis."""
+    """Return a line across the whole plot, at a value of one axis."""
     if x is not None:
         return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "y domain", "line": line}
     return {"type": "line", "x0": 0, "x1": 1, "xref": "x domain", "y0": y, "y1": y, "line": line}
 
 
 def framed(
-    traces: Sequence[Part], *, x: Part, y: Part, height: int, name: str, title: str = "", **layout: Any
+    traces: Sequence[Part], *, x: Part, y: Part, height: int, name: str, title: str = "", layout: Part
 ) -> Figure:
-    """A figure in the frame that all share: its margins, legend and title.
+    """Return a figure in the frame that all share: its margins, legend and title.
 
-    `name` says what the figure shows, for those who don't see it; `layout` holds further attributes, whose `legend` is
-    joined with the frame's.
+    `name` says what the figure shows, for those who don't see it; the `legend` of the `layout` is joined with the
+    frame's.
     """
-    legend = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", **layout.pop("legend", {})}
+    legend = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", **layout.get("legend", {})}
     font = {"color": text_color(), "family": '"Source Sans", sans-serif', "size": 12}
     page_color = "#171614" if st.context.theme.type == "dark" else "#ffffff"
     frame = {
         "font": font,
-        "xaxis": _axis(x, standoff=20, showgrid=False, zeroline=False),
-        "yaxis": _axis(y, standoff=24, zerolinecolor=GRID),
+        "xaxis": _axis(x, 20, {"showgrid": False, "zeroline": False}),
+        "yaxis": _axis(y, 24, {"zerolinecolor": GRID}),
         "height": height,
-        "margin": {"l": 8, "r": 16, "t": 44 if title else 40, "b": 8} | layout.pop("margin", {}) | {"pad": 8},
+        "margin": {"l": 8, "r": 16, "t": 44 if title else 40, "b": 8} | layout.get("margin", {}) | {"pad": 8},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "legend": legend,
@@ -110,17 +110,17 @@ def framed(
     }
     if title:
         frame["title"] = {"text": f"<b>{title}</b>", "x": 0, "pad": {"l": 4}, "font": {"size": 15}}
-    return Figure(traces, frame | layout)
+    return Figure(traces, {**layout, **frame})
 
 
-def _axis(axis: Part, *, standoff: int, **usual: object) -> Part:
-    """An axis as all have it. By default, plotly measures all labels several times to hide some."""
+def _axis(axis: Part, standoff: int, usual: Part) -> Part:
+    """Return an axis as all have it. By default, plotly measures all labels several times to hide some."""
     title = {"font": {"size": 14}, "standoff": standoff, **axis.get("title", {})}
     return {"automargin": True, "ticklabeloverflow": "allow", **usual, **axis, "title": title}
 
 
 def text_color() -> str:
-    """That of the page's own texts."""
+    """Return the color of the page's own texts."""
     return "#fafafa" if st.context.theme.type == "dark" else "#31333f"
 
 
@@ -130,7 +130,7 @@ _COLOR_NAMES = {ORANGE: "orange", BLUE: "blue", GREEN: "green", VIOLET: "violet"
 
 
 def show_legend(shown: Collection[str], words: Mapping[str, str], *more: str) -> None:
-    """What the colors that are `shown` mean, with one colored square each, and `more`."""
+    """Show what the colors that are `shown` mean, with one colored square each, and `more`."""
     space = "\N{NO-BREAK SPACE}"
     parts = [f":{_COLOR_NAMES[color]}[■]{space}{text}" for color, text in words.items() if color in shown]
     with st.container(key="legend"):

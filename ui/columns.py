@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -14,7 +13,15 @@ from profet_core.catalog.interconnects import load_interconnects
 from profet_core.latency import HOST_LIMITED, BasisWord
 from profet_core.training.cost import training_energy
 from profet_core.training.memory import FitAnswer, Verdict, does_not_fit
-from profet_core.training.plans import COSTED_STEPS, Period, Plan, TotalInterval, plan_confidence
+from profet_core.training.plans import (
+    COSTED_STEPS,
+    MEASURED_ERRORS_PCT,
+    Confidence,
+    Period,
+    Plan,
+    TotalInterval,
+    plan_confidence,
+)
 from profet_core.training.several_gpus import WholeNodePlan
 from profet_profiles.units import (
     TimeUnit,
@@ -29,15 +36,19 @@ from profet_profiles.units import (
 )
 from ui.tables import MISSING, Column, TableCell, Value
 
+#: What the dots of a basis mean.
+DOTS = "Mean error ●●● {:.0f}%, ●●○ {:.0f}%, ●○○ order of magnitude.".format(
+    *(MEASURED_ERRORS_PCT[level] for level in (Confidence.GOOD, Confidence.FAIR))
+)
 #: A verdict as the table says it.
 _FIT = {Verdict.FITS: "Fits", Verdict.CANT_TELL: "May not fit", Verdict.DOES_NOT_FIT: "Doesn't fit"}
 #: Both ends of a row's interval; None without one.
 Ends = Sequence[tuple[float, float] | None]
 
 
-def _hidden(column: Column, **changes: Any) -> Column:
-    """The column, shown only where it is chosen."""
-    return replace(column, by_default=False, **changes)
+def _hidden(column: Column) -> Column:
+    """Return the column, shown only where it is chosen."""
+    return replace(column, by_default=False)
 
 
 def _offer_cell(plan: Plan, code: str = "") -> TableCell:
@@ -71,7 +82,7 @@ def _ends_data(low: str, ends: Ends) -> dict[str, Sequence[Value]]:
 def _range(
     key: str, title: str, ends: Ends, words: Callable[[float, float], str], low: str, beneath: str, tip: str = ""
 ) -> Column:
-    """The interval of a column, sorted by its upper end.
+    """Return the interval of a column, sorted by its upper end.
 
     `low`: name of its lower end in exports. `beneath`: the column it is of.
     """
@@ -100,7 +111,7 @@ def _usd(intervals: Sequence[TotalInterval | None]) -> Ends:
 
 
 def instance_column(plans: Sequence[Plan]) -> Column:
-    """The offers that one GPU trains on, by their names."""
+    """Return the offers that one GPU trains on, by their names."""
     return Column(
         key="instance",
         title="Instance",
@@ -111,7 +122,7 @@ def instance_column(plans: Sequence[Plan]) -> Column:
 
 
 def step_columns(plans: Sequence[Plan], tip: str = "Latency of a training step.") -> tuple[Column, Column]:
-    """The step latencies, and their intervals."""
+    """Return the step latencies, and their intervals."""
     latencies = [plan.latency_ms for plan in plans]
     step = Column(key="latency_ms", title="Step", values=latencies, words=format_ms, export="step_ms", tip=tip)
     ends = _step_ends(plans)
@@ -124,7 +135,7 @@ def _images_column(plans: Sequence[Plan]) -> Column:
 
 
 def cost_columns(plans: Sequence[Plan]) -> tuple[Column, Column]:
-    """What a training costs, and the interval of that."""
+    """Return what a training costs, and the interval of that."""
     ends, values = _usd([plan.interval for plan in plans]), [plan.total_usd for plan in plans]
     cost_range = _range("cost_range_usd", "Cost range", ends, format_usd_range, "training_low_usd", "training_usd")
     data = {"training_usd": values, **cost_range.exported()}
@@ -148,7 +159,7 @@ def memory_column(fits: Sequence[FitAnswer | None]) -> Column:
 
 
 def price_column(plans: Sequence[Plan], narrow_under: str = "") -> Column:
-    """What the machines cost per hour."""
+    """Return what the machines cost per hour."""
     offers = [plan.offer for plan in plans]
     return Column(
         key="usd_per_hour",
@@ -170,7 +181,7 @@ def price_column(plans: Sequence[Plan], narrow_under: str = "") -> Column:
 
 
 def basis_column(plans: Sequence[Plan], narrow_under: str) -> Column:
-    """What time and money are based on, the widest range first; only the word beside the mark is read aloud."""
+    """Return what time and money are based on, the widest range first; only the word is read aloud."""
     levels = [plan_confidence(plan) for plan in plans]
     return Column(
         key="confidence",
@@ -183,7 +194,7 @@ def basis_column(plans: Sequence[Plan], narrow_under: str) -> Column:
             "basis_note": [plan.row.note for plan in plans],
             "confidence": [level.word for level in levels],
         },
-        tip="; ".join(f"{word}: {word.words}" for word in BasisWord) + ". More dots: a narrower range.",
+        tip="; ".join(f"{word}: {word.words}" for word in BasisWord) + f". {DOTS}",
         narrow_under=narrow_under,
     )
 
@@ -250,7 +261,7 @@ def predict_columns(plans: Sequence[Plan], per: Period, unit: TimeUnit, gpus: Gp
         ),
         Column(
             key="time",
-            title="Time",
+            title=f"{per.capitalize()} time",
             values=times,
             words=unit.words,
             data={**step_ms, **({} if per is Period.STEP else {f"{per}_s": times})},
@@ -258,7 +269,7 @@ def predict_columns(plans: Sequence[Plan], per: Period, unit: TimeUnit, gpus: Gp
         replace(time_range, data=_ends_data("step_low_ms", step_ends)) if per is Period.STEP else time_range,
         Column(
             key="cost",
-            title="Cost",
+            title=f"Cost per {COSTED_STEPS:,} steps" if per is Period.STEP else f"{per.capitalize()} cost",
             values=costs,
             words=format_usd,
             data={f"{cost}_usd": costs, **cost_range.exported()},
@@ -403,5 +414,5 @@ def out_columns(rows: Sequence[WholeNodePlan], unit: TimeUnit) -> tuple[Column, 
             },
             by_default=False,
         ),
-        _hidden(memory_column(fits), data={"fits_in_memory": [fit and fit.verdict.value for fit in fits]}),
+        replace(_hidden(memory_column(fits)), data={"fits_in_memory": [fit and fit.verdict.value for fit in fits]}),
     )

@@ -47,30 +47,31 @@ class Shown(Struct, frozen=True):
     in_time: bool = False
 
     def axis(self, values: Sequence[float], *, log: bool = True) -> tuple[float, Part]:
-        """The unit that values are drawn in, and their axis, logarithmic or from zero."""
+        """Return the unit that values are drawn in, and their axis, logarithmic or from zero."""
         unit, title = 1.0, self.title
         if self.in_time and values:
             suits = shared_time_unit(values)
             unit, title = suits.seconds, f"{title} ({suits.name})"
         if not log:
-            return unit, value_axis(title, type="linear", rangemode="tozero", tickformat=",~r", tickprefix=self.prefix)
+            even: Part = {"type": "linear", "rangemode": "tozero", "tickformat": ",~r", "tickprefix": self.prefix}
+            return unit, value_axis(title, even)
         drawn = [value / unit for value in values] or [1.0]
         powers = range(math.floor(math.log10(min(drawn))) - 1, math.ceil(math.log10(max(drawn))) + 2)
         ticks = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
         texts = [f"{self.prefix}{tick:,.12g}" for tick in ticks]
-        return unit, value_axis(title, type="log", tickvals=ticks, ticktext=texts)
+        return unit, value_axis(title, {"type": "log", "tickvals": ticks, "ticktext": texts})
 
 
 def count_axis(title: str, low: float, high: float, ticks: Sequence[int], *, log: bool = True) -> Part:
-    """An axis from `low` to `high` of what is counted, such as GPUs: ticks at these numbers alone."""
+    """Return an axis from `low` to `high` of what is counted, such as GPUs: ticks at these numbers alone."""
     # A little beyond: Plotly leaves out a tick that rounding puts outside.
     kind, ends = ("log", [math.log10(low), math.log10(high) + 1e-3]) if log else ("linear", [low, high])
     named: Part = {"tickvals": list(ticks), "ticktext": [f"{tick:,}" for tick in ticks], "hoverformat": ",d"}
-    return value_axis(title, type=kind, range=ends, showgrid=False, **named)
+    return value_axis(title, {"type": kind, "range": ends, "showgrid": False, **named})
 
 
 def size_axis(axis: str, sizes: Sequence[int], *, log: bool = True) -> Part:
-    """An axis of batch or image sizes."""
+    """Return an axis of batch or image sizes."""
     title, ticks = _SIZES[axis]
     even = range(32, max(sizes) + 1, 32 if max(sizes) <= 256 else 160)
     return count_axis(title, min(sizes), max(sizes), ticks if log else even, log=log)
@@ -146,9 +147,11 @@ def curves(
         y=y,
         height=_HEIGHT,
         name=f"{shown.title} over {x['title']['text'].lower()}",
-        hovermode="x unified",
-        shapes=[] if at is None else [line_at(x=at, line={"color": GRAY, "width": 1, "dash": "dot"})],
-        **names,
+        layout={
+            "hovermode": "x unified",
+            "shapes": [] if at is None else [line_at(x=at, line={"color": GRAY, "width": 1, "dash": "dot"})],
+            **names,
+        },
     )
 
 
@@ -183,7 +186,7 @@ def _end_labels(rows: Sequence[Curve], unit: float, x: Part, y: Part, *, log: bo
 
 
 def show_basis_legend(rows: Sequence[Curve], level: float | None) -> None:
-    """What the colors of curves mean, and their bands and marks."""
+    """Show what the colors of curves mean, and their bands and marks."""
     shown = {row.look.color for row in rows}
     of_one = " of the bold line" if len(rows) > _MAX_BANDS else ""
     more = [f"░ {level or LEVEL:.0%} prediction interval{of_one}"]
@@ -193,12 +196,12 @@ def show_basis_legend(rows: Sequence[Curve], level: float | None) -> None:
 
 
 def value_at(row: Curve, size: float) -> float:
-    """The curve's value at a size between its own, on the straight line between their logarithms."""
+    """Return the curve's value at a size between its own, on the straight line between their logarithms."""
     return math.exp(np.interp(math.log(size), np.log(row.sizes), np.log(row.values)))
 
 
 def _band(row: Curve, unit: float) -> Iterator[Part]:
-    """The area between both ends of an interval at each place, the curve's '#rrggbb' seen through."""
+    """Yield the area between both ends of an interval at each place, the curve's '#rrggbb' seen through."""
     if row.ends:
         red, green, blue = (int(row.look.color[start : start + 2], 16) for start in (1, 3, 5))
         yield {
@@ -215,7 +218,7 @@ def _band(row: Curve, unit: float) -> Iterator[Part]:
 
 
 def _line(row: Curve, shown: Shown, unit: float) -> Iterator[Part]:
-    """The curve as far as it fits, with a mark there, and beyond."""
+    """Yield the curve as far as it fits, with a mark there, and beyond."""
     points, limit = list(zip(row.sizes, row.values, strict=True)), row.largest_fit
     inside = [point for point in points if limit is None or point[0] <= limit]
     outside = points[len(inside) :]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import streamlit as st
@@ -35,12 +36,12 @@ def add_profile(resources: Resources, profile: Profile, name: str, origin: str) 
     return added, True
 
 
-def change_profile(key: str, **changes: Any) -> None:
+def change_profile(key: str, given: Mapping[str, Any]) -> None:
     """Change fields of one that the visitor has answered.
 
     A new name is shortened and made unlike the others; the number of steps that the file itself tells is no answer.
     """
-    held = session.custom.profiles
+    held, changes = session.custom.profiles, dict(given)
     if key not in held:
         return
     if "name" in changes:
@@ -74,7 +75,7 @@ def _free_name(name: str, besides: str = "") -> str:
 
 
 def profile_in_slot(resources: Resources, slot: Slot) -> Held:
-    """The profile shown in `slot`: of the chosen source, or the last good one while that source has none."""
+    """Return the profile shown in `slot`: of the chosen source, or the last good one while that source has none."""
     current = slot.shown
     if current is not None and current.is_custom and current.key not in session.custom.profiles:
         current = None
@@ -97,7 +98,7 @@ def profile_in_slot(resources: Resources, slot: Slot) -> Held:
     answers = {"steps": slot.key("steps"), **{name: one.key for name, one in slot.sizes.items()}}
     if held.is_custom:
         given = {name: st.session_state[key] for name, key in answers.items() if key in session.custom.given}
-        change_profile(held.key, **given)
+        change_profile(held.key, given)
         held = slot.shown = session.custom.profiles[held.key]
         st.session_state.update({key: getattr(held, name) for name, key in answers.items()})
     else:
@@ -114,27 +115,34 @@ class GivenNetwork(NamedTuple):
 
 
 def given_network() -> GivenNetwork:
-    """What the visitor gave of network files."""
+    """Return what the visitor gave of network files."""
     found: GivenNetwork = st.session_state.get("network:given", GivenNetwork())
     return found
 
 
 def _network(shown: Held | None) -> Held | None:
-    """The network that was chosen by name or file; None while there is no file."""
+    """Return the network that was chosen by name or file; None while there is no file."""
     file = session.file
-    step: dict[str, Any] = {"optimizer": file.net_optimizer, "frozen_backbone": file.net_frozen}
+    batch_size, optimizer, frozen = file.net_batch, file.net_optimizer, file.net_frozen
     if file.net_from == "name":
-        return named_network(file.net, file.net_batch, file.net_pixels, **step)
+        return named_network(file.net, batch_size, file.net_pixels, optimizer=optimizer, frozen_backbone=frozen)
     network = given_network().network
     if network is None:
         return shown if shown is not None and not shown.is_network else None
-    return _held(network.name, file_profile(network, file.net_batch, **step))
+    return _held(network.name, file_profile(network, batch_size, optimizer=optimizer, frozen_backbone=frozen))
 
 
-def named_network(name: str, batch_size: int, pixels: int | None = None, **step: Any) -> Held:
-    """A network by its name, at its own image size by default; one that isn't known says so."""
+def named_network(
+    name: str,
+    batch_size: int,
+    pixels: int | None = None,
+    *,
+    optimizer: str = "sgd",
+    frozen_backbone: bool = False,
+) -> Held:
+    """Return a network by its name, at its own image size by default; one that isn't known says so."""
     try:
-        profile = named_profile(name, batch_size, pixels, **step)
+        profile = named_profile(name, batch_size, pixels, optimizer=optimizer, frozen_backbone=frozen_backbone)
     except InputError as error:
         profile = unknown_profile(name, sentence(error_words(error)))
     return _held(profile.known_as or name, profile)
@@ -145,7 +153,7 @@ def _held(name: str, profile: NetworkProfile) -> Held:
 
 
 def profile_to_predict(resources: Resources) -> Held:
-    """The shown profile with the anchor and the latency that its numbers are for.
+    """Return the shown profile with the anchor and the latency that its numbers are for.
 
     A sample keeps its own where the visitor chooses another anchor, or where to upload from: that is for their file.
     """
@@ -174,7 +182,7 @@ def keep_given(resources: Resources, slot: Slot, custom: Held, *, alone: bool) -
             given["anchor"] = chosen
         elif recorded not in (None, chosen):
             line = f"{custom.name} was recorded on {says}, so that is the anchor, not {resources.anchor_label(chosen)}."
-    change_profile(custom.key, **given)
+    change_profile(custom.key, given)
     return line
 
 
@@ -194,7 +202,7 @@ def missing_link_words() -> str:
 
 
 def custom_profile_in(slot: Slot) -> Held | None:
-    """The visitor's own profile in `slot`: the chosen one, or the newest."""
+    """Return the visitor's own profile in `slot`: the chosen one, or the newest."""
     every = session.custom.profiles
     return every.get(slot.chosen or "", [*every.values()][-1]) if every else None
 
@@ -203,12 +211,12 @@ def remember_recorded(slot: Slot) -> None:
     """Keep the anchor and the latency that the visitor gave for their own profile in `slot`, for every page."""
     if (held := slot.shown) is not None and held.is_custom:
         latency_ms = held.latency_ms if slot.latency and slot.usable_ms is None else slot.usable_ms
-        change_profile(held.key, latency_ms=latency_ms, anchor=session.network.anchor)
+        change_profile(held.key, {"latency_ms": latency_ms, "anchor": session.network.anchor})
 
 
 def set_recorded(key: str, anchor: str | None, latency_ms: float | None) -> None:
-    """The visitor says, away from Predict, where one of their own profiles was recorded and how long its step took."""
-    change_profile(key, anchor=anchor, latency_ms=latency_ms)
+    """Keep where, as the visitor says away from Predict, one of their profiles was recorded, and its latency."""
+    change_profile(key, {"anchor": anchor, "latency_ms": latency_ms})
     if (shown := session.profile.shown) is not None and shown.key == key:
         if anchor is not None:
             session.network.anchor = anchor
@@ -216,16 +224,16 @@ def set_recorded(key: str, anchor: str | None, latency_ms: float | None) -> None
 
 
 def forget_other_anchors(resources: Resources) -> None:
-    """What is no anchor any more, such as a GPU of the visitor's own that was removed, is no profile's either."""
+    """Forget what is no anchor any more, such as a removed GPU of the visitor's own: it is no profile's either."""
     for custom in session.custom.profiles.values():
         if custom.anchor not in (None, *resources.anchors):
-            change_profile(custom.key, anchor=None)
+            change_profile(custom.key, {"anchor": None})
     if session.network.anchor not in (None, *resources.anchors):
         session.network.anchor = session.profile.shown = None
 
 
 def profile_defaults(resources: Resources, slot: Slot) -> dict[str, object]:
-    """What the shown profile says about the settings that follow it."""
+    """Return what the shown profile says about the settings that follow it."""
     if (held := slot.shown) is None:
         return {}
     stated_ms = held.read.meta.step_latency_ms if held.is_custom else held.latency_ms
@@ -281,21 +289,21 @@ def take_shared_profile(resources: Resources) -> str | None:
 
 
 def shared_profile() -> dict[str, str]:
-    """What the address has to hold: nothing, or the shown profile where the visitor wants that."""
+    """Return what the address has to hold: nothing, or the shown profile where the visitor wants that."""
     custom = custom_profile_in(session.profile) if session.custom.share_profile else None
     text = custom and custom.link_text
     return {PARAMETER: text} if text and session.profile.source != "sample" else {}
 
 
 def visitors_resources() -> Resources:
-    """What every visitor shares, with this visitor's instances and GPUs over it."""
+    """Return what every visitor shares, with this visitor's instances and GPUs over it."""
     resources = without_custom_gpus()
     known = resources.with_custom_gpus(session.custom.gpus)
     return replace(resources, models=known.models, catalog=known.catalog, gpus=known.gpus)
 
 
 def without_custom_gpus() -> Resources:
-    """What every visitor shares, with this visitor's instances over it."""
+    """Return what every visitor shares, with this visitor's instances over it."""
     resources, rows = load_resources(), session.custom.instances
     return replace(resources, catalog=resources.catalog.with_custom(rows)) if rows else resources
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal, TypedDict, Unpack
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -20,7 +20,7 @@ from profet_core.layers.networks import named_networks, sized_name
 from profet_core.prediction.scaler import axis_range, sizes_for
 from profet_core.questions import COST_FIELDS, AdviseQuestion, fields_of
 from profet_profiles.record import ProfileMeta
-from profet_profiles.units import format_count, typed_count, typed_latency_ms
+from profet_profiles.units import LARGEST_NUMBER, SMALLEST_NUMBER, format_count, typed_count, typed_latency_ms
 from ui.custom import profile_in_slot
 from ui.resources import Resources
 from ui.session import DEFAULT_METHOD, Field, NetworkFields, Training, latency_text, method_options, session
@@ -29,19 +29,50 @@ from ui.words import plain, sentence
 SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size"}
 
 
-def choice(label: str, field: Field[str] | str, options: Mapping[str, str] | None = None, **more: Any) -> None:
-    """One of a few, all in sight.
+class FieldLook(TypedDict, total=False):
+    """What Streamlit's fields take, each those that it has."""
 
-    `options`: each to how it reads; None: as the field has them. `more`: as `st.segmented_control` takes it.
-    """
-    _one_of(st.segmented_control, label, field, options, required=True, **more)
+    help: str | None
+    label_visibility: Literal["visible", "hidden", "collapsed"]
+    disabled: bool
+    index: int | None
+    default: str | None
+    placeholder: str
+    width: int
+    wrap: bool
+    accept_new_options: bool
+    max_selections: int
+    format_func: Callable[[str], str]
+    on_change: Callable[[], object]
+
+
+def choice(
+    label: str, field: Field[str] | str, options: Mapping[str, str] | None = None, **look: Unpack[FieldLook]
+) -> None:
+    """One of a few, all in sight; `options`: each to how it reads; None: as the field has them."""
+    _one_of(st.segmented_control, label, field, options, {"required": True, **look})
 
 
 def select(
-    label: str, field: Field[str] | Field[str | None] | str, options: Mapping[str, str] | None = None, **more: Any
+    label: str,
+    field: Field[str] | Field[str | None] | str,
+    options: Mapping[str, str] | None = None,
+    **look: Unpack[FieldLook],
 ) -> None:
-    """One of many, behind a list; `options` as in `choice`, `more` as `st.selectbox` takes it."""
-    _one_of(st.selectbox, label, field, options, **more)
+    """One of many, behind a list; `options` as in `choice`."""
+    _one_of(st.selectbox, label, field, options, look)
+
+
+def _one_of(
+    widget: Callable[..., Any],
+    label: str,
+    field: Field[Any] | str,
+    options: Mapping[str, str] | None,
+    look: Mapping[str, object],
+) -> None:
+    key, known = (field, {}) if isinstance(field, str) else (field.key, field.options)
+    words = options or known
+    widget(label, tuple(words), format_func=words.__getitem__, key=key, persist_state="session", **look)
 
 
 def toggle(label: str, field: Field[bool], tip: str) -> None:
@@ -49,29 +80,32 @@ def toggle(label: str, field: Field[bool], tip: str) -> None:
     st.toggle(label, key=field.key, persist_state="session", help=tip)
 
 
-def some_of(label: str, field: Field[list[str]], options: Collection[str], **more: Any) -> None:
-    """Some of many; `more` as `st.multiselect` takes it."""
+def some_of(label: str, field: Field[list[str]], options: Collection[str], **look: Unpack[FieldLook]) -> None:
+    """Ask for some of many."""
+    more: dict[str, Any] = {**look}
     st.multiselect(label, options, key=field.key, persist_state="session", **more)
 
 
 def number_field(
     label: str,
     field: Field[Any] | str,
+    bounds: tuple[float, float] | None = None,
     *,
     empty: str | None = None,
     tip: str | None = None,
     at: DeltaGenerator | None = None,
     on_change: Callable[[], None] | None = None,
 ) -> None:
-    """A number above 0; whole bounds take whole numbers only.
+    """Ask for a number above 0; whole bounds take whole numbers only.
 
     `field`: with its bounds, or a key. `empty`: shown in the empty field; None: it may not be empty.
     """
-    field = Field(None, key=field) if isinstance(field, str) else field
-    kind: dict[str, Any] = {"format": "%d"} if isinstance(field.bounds[0], int) else {"format": "%g", "step": 0.1}
+    field = Field(None, bounds=bounds, key=field) if isinstance(field, str) else field
+    bounds = field.bounds or (SMALLEST_NUMBER, LARGEST_NUMBER)
+    kind: dict[str, Any] = {"format": "%d"} if isinstance(bounds[0], int) else {"format": "%g", "step": 0.1}
     (st if at is None else at).number_input(
         label,
-        *field.bounds,
+        *bounds,
         value="min" if empty is None else None,
         key=field.key,
         placeholder=empty,
@@ -123,16 +157,8 @@ def aside_note(
     st.button(plain(f"Use {'them' if several else 'it'} for {words(now)}"), key=f"aside:{name}", on_click=use)
 
 
-def _one_of(
-    widget: Callable[..., Any], label: str, field: Field[Any] | str, options: Mapping[str, str] | None, **more: Any
-) -> None:
-    key, known = (field, {}) if isinstance(field, str) else (field.key, field.options)
-    words = options or known
-    widget(label, tuple(words), format_func=words.__getitem__, key=key, persist_state="session", **more)
-
-
 def more_options(page: str, draw: Callable[[], None]) -> None:
-    """What few visitors change: `draw` is called, and its fields are sent, while it is open."""
+    """Show what few visitors change: `draw` is called, and its fields are sent, while it is open."""
     expander = st.expander("More options", key=f"more:{page}", on_change="rerun")
     if expander.open:
         with expander:
@@ -166,6 +192,8 @@ def training_code_input() -> None:
     """How the training is written."""
     tip = "Memory format and compilation of your code. AMP gains more from channels-last and compiled code."
     select("Training code", NetworkFields.training_code, help=tip)
+    tip = "Activations are computed again in the backward pass: less memory, and about 1.3 times the time."
+    toggle("Activation checkpointing", NetworkFields.checkpointing, tip)
 
 
 def workload_input() -> None:
@@ -176,7 +204,7 @@ def workload_input() -> None:
 
 
 def costs_input() -> None:
-    """Data loading, runs, and costs beside the steps; those of spot machines where these are chosen."""
+    """Ask for data loading, runs, and costs beside the steps; those of spot machines where these are chosen."""
     tip = (
         "6–9%: the extra time that measured epochs took. By vCPUs: the GPU waits if the machine's vCPUs prepare fewer "
         "images than it trains."
@@ -209,8 +237,8 @@ def validation_input() -> None:
     number_field("Validation images per epoch", Training.validation_images, tip=tip)
 
 
-def network_name_input(field: Field[str], **more: Any) -> None:
-    """A network, however its name is written. One that is not known stays as typed, without numbers."""
+def network_name_input(field: Field[str]) -> None:
+    """Ask for a network, however its name is written. One that is not known stays as typed, without numbers."""
 
     def take() -> None:
         with suppress(InputError):
@@ -222,13 +250,13 @@ def network_name_input(field: Field[str], **more: Any) -> None:
         accept_new_options=True,
         key=field.key,
         on_change=take,
+        label_visibility="collapsed",
         persist_state="session",
-        **more,
     )
 
 
 def parameters_input(meta: ProfileMeta | None) -> None:
-    """The network's name or its parameters; empty: as the meta of the profile tells. What is neither, the page says."""
+    """Ask for the network's name or its parameters; empty: as the profile tells. What is neither, the page says."""
     known, empty = None if meta is None else recorded_parameters(meta), "ResNet50, or 25.6M"
     if known is not None:
         empty = known.words if known.name else f"{format_count(known.count)}, as profiled"
@@ -249,13 +277,13 @@ def parameters_input(meta: ProfileMeta | None) -> None:
         persist_state="session",
     )
     with suppress(InputError):
-        found = chosen_parameters(meta)
-        if found is not None and _typed():
-            st.caption(f"= {found.words}")
+        chosen = chosen_parameters(meta)
+        if chosen is not None and _typed():
+            st.caption(f"= {chosen.words}")
 
 
 def chosen_parameters(meta: ProfileMeta | None) -> NetworkParameters | None:
-    """What was typed, else what the profile tells; InputError: what was typed is neither a network nor a number."""
+    """Return what was typed, else what the profile tells; InputError: it is neither a network nor a number."""
     if typed := _typed():
         return parameters_of(typed, None if meta is None else meta.pixels)
     return None if meta is None else recorded_parameters(meta)
@@ -270,7 +298,7 @@ def whole_nodes_input(meta: ProfileMeta) -> None:
 
 
 def typed_network() -> tuple[str | None, float | None]:
-    """The network's name, or its number of parameters, as typed; InputError: it begins as a number and is none."""
+    """Return the network's name or its number of parameters as typed; InputError: it begins as a number only."""
     typed = _typed()
     return (None, typed_count(typed)) if typed[:1].isdigit() else (typed or None, None)
 
@@ -288,7 +316,7 @@ def size_sliders(resources: Resources) -> None:
 
 
 def recorded_sizes(resources: Resources) -> dict[str, int | None]:
-    """The batch and pixel size that the profile was recorded at, None while not known."""
+    """Return the batch and pixel size that the profile was recorded at, None while not known."""
     held = profile_in_slot(resources, session.profile)
     meta, network = held.profile.meta, session.network
     if isinstance(held.read, NetworkProfile):
@@ -298,7 +326,7 @@ def recorded_sizes(resources: Resources) -> dict[str, int | None]:
 
 
 def _size_slider(axis: str, recorded: int | None) -> None:
-    """Fixed while the profile's own size is not known."""
+    """Draw one slider, fixed while the profile's own size is not known."""
     if recorded is None:
         tip = f"Enter the recorded {'batch' if axis == 'batch' else 'image'} size first."
         if session.profile.source == "name":

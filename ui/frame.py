@@ -123,7 +123,7 @@ def _draw_main(main: Draw, resources: Resources) -> None:
 
 
 def _beside() -> tuple[object, ...]:
-    """What is shown outside of a page's main part: the visitor's own, and the profile with its fields."""
+    """Return what is shown outside of a page's main part: the visitor's own, and the profile with its fields."""
     custom, fields = session.custom, ((slot.source, slot.latency, slot.steps) for slot in session.slots)
     catalog = custom.profiles, custom.gpus, custom.instances
     return (*catalog, session.network.anchor, session.predict.chart, *fields)
@@ -160,9 +160,9 @@ def _follow_link(linked: Linked, resources: Resources, *, turned: bool) -> bool:
     if turned:
         given = _given(resources)
         st.session_state.update({key: given[key] for key in _ASKED_FOR if key in given})
-    for key, one in LINKED.items():
-        if not one.follows_profile:
-            st.session_state.setdefault(key, one.default_in(resources, key))
+    for key, field in LINKED.items():
+        if not field.follows_profile:
+            st.session_state.setdefault(key, field.default_in(resources, key))
     return False
 
 
@@ -180,23 +180,23 @@ def _key_of(parameter: str) -> tuple[str, str]:
 
 
 def _given(resources: Resources) -> dict[str, object]:
-    """What the URL says and makes sense."""
-    found: dict[str, object] = {}
-    each: dict[str, dict[str, object]] = {}
+    """Return what the URL says and makes sense."""
+    values: dict[str, object] = {}
+    by_instance: dict[str, dict[str, object]] = {}
     for parameter, text in st.query_params.items():
         key, instance = _key_of(parameter)
-        one = LINKED.get(key)
-        if one is None or one.parse is None or one.each > (instance in resources.catalog):
+        field = LINKED.get(key)
+        if field is None or field.each > (instance in resources.catalog):
             continue
         try:
-            value = one.parse(text, resources)
+            value = field.parse(text, resources)
         except (ValueError, OverflowError):
             continue
-        if not one.each:
-            found[key] = value
+        if not field.each:
+            values[key] = value
         elif value is not None:
-            each.setdefault(key, {})[instance] = value
-    return found | each
+            by_instance.setdefault(key, {})[instance] = value
+    return values | by_instance
 
 
 def write_link(linked: Linked, resources: Resources) -> None:
@@ -206,11 +206,11 @@ def write_link(linked: Linked, resources: Resources) -> None:
     if fetched := fetched_versions(resources.catalog.all_offers):
         wanted[PRICES] = ", ".join(fetched)
     for key in _keys(linked):
-        one = LINKED[key]
-        default = defaults.get(key) if one.follows_profile else one.default_in(resources, key)
+        field = LINKED[key]
+        default = defaults.get(key) if field.follows_profile else field.default_in(resources, key)
         value = st.session_state.get(key, default)
-        if one.each:
-            wanted |= {f"{key}_{name}": _text(each) for name, each in value.items() if name in resources.catalog}
+        if field.each:
+            wanted |= {f"{key}_{name}": _text(number) for name, number in value.items() if name in resources.catalog}
         elif value != default:
             wanted[key] = _text(value)
     shown = {key: st.query_params.get_all(key) for key in st.query_params}

@@ -47,7 +47,7 @@ def _filter(resources: Resources) -> None:
     known = resources.catalog.filter_options()
     with popover:
         clouds, gpus = st.columns(2, gap="small")
-        more: Any = {"placeholder": "any", "help": "To exclude some, select all, then remove those.", "wrap": True}
+        more: Any = {"placeholder": "Any", "help": "To exclude some, select all, then remove those.", "wrap": True}
         with clouds:
             some_of("Cloud", Offers.provider, known["provider"], format_func=cloud_words, **more)
         with gpus:
@@ -55,12 +55,12 @@ def _filter(resources: Resources) -> None:
         choice("Market", Offers.market)
         if session.offers.market in (SPOT, ANY_MARKET):
             tip = "Your guess, used where no spot price is listed. Spot prices change by hour and region."
-            number_field("Spot is cheaper by (%)", Offers.spot_discount, empty="no guess", tip=tip)
+            number_field("Spot is cheaper by (%)", Offers.spot_discount, empty="No guess", tip=tip)
         region, memory = st.columns(2, gap="small")
         with region:
             # No region is none of the options: a visitor's own may have any name.
-            select("Region", Offers.region, {one: one for one in known["region"]}, index=None, placeholder="anywhere")
-        number_field("Memory per GPU, at least (GiB)", Offers.min_memory_gib, empty="any", at=memory)
+            select("Region", Offers.region, {one: one for one in known["region"]}, index=None, placeholder="Anywhere")
+        number_field("Memory per GPU, at least (GiB)", Offers.min_memory_gib, empty="Any", at=memory)
         st.pills(
             "GPUs in a machine",
             known["gpu_count"],
@@ -74,7 +74,7 @@ def _filter(resources: Resources) -> None:
 
 
 def offer_buttons(resources: Resources) -> None:
-    """What filters offers, everything about prices in a dialog, and the filters, each to remove with one click."""
+    """Show what filters offers, a dialog about prices, and the filters, each to remove with one click."""
     _filter(resources)
     if st.button("Prices", key="offers", help="Prices and custom GPUs"):
         prices_dialog()
@@ -87,7 +87,7 @@ def offer_buttons(resources: Resources) -> None:
 
 
 def filter_hint(resources: Resources, error: NoOffersError) -> None:
-    """What no offer matches, with a button for each filter without which some do."""
+    """Say what no offer matches, with a button for each filter without which some do."""
     chosen = filter_words(chosen_filter(resources), resources.catalog.filter_options())
     gpu, cloud = chosen.get("gpu", "offer"), f" at {chosen['provider']}" if "provider" in chosen else ""
     others = ", ".join(words for name, words in chosen.items() if name not in ("gpu", "provider"))
@@ -104,7 +104,7 @@ def _remove(*filters: str) -> None:
 
 
 def chosen_filter(resources: Resources) -> OfferFilter:
-    """What the settings ask of an offer; what is no longer there, such as a removed custom GPU, is dropped."""
+    """Return what the settings ask of an offer; what is no longer there, such as a removed GPU, is dropped."""
     offers = session.offers
     given = offers.provider or offers.region or offers.gpu or offers.gpu_count
     for name, options in resources.catalog.filter_options().items() if given else ():
@@ -127,12 +127,12 @@ def chosen_filter(resources: Resources) -> OfferFilter:
 
 
 def preset_choice() -> None:
-    """The preset, the same on every page."""
+    """Ask for the preset, the same on every page."""
     choice("Instances", Offers.preset)
 
 
 def chosen_rows(rows: Iterable[Plan], *, keep: str = "", every_node: bool | None = None) -> list[Plan]:
-    """The rows of the chosen preset.
+    """Return the rows of the chosen preset.
 
     `keep`: label of a row that stays. `every_node`: None: where whole nodes are chosen.
     """
@@ -156,7 +156,7 @@ def drawn_rows(rows: Sequence[Plan], *, keep: str = "") -> list[Plan]:
 
 
 def with_offers(resources: Resources, question: AdviseQuestion) -> AdviseQuestion:
-    """The question about the offers that the filter leaves, at the visitor's own prices."""
+    """Return the question about the offers that the filter leaves, at the visitor's own prices."""
     whole_nodes = session.training.whole_nodes
     network, parameters = typed_network() if whole_nodes else (None, None)
     more: Any = {"include_retired": True, "whole_nodes": whole_nodes, "network": network, "parameters": parameters}
@@ -182,7 +182,7 @@ def offered_plans(
     fits: Mapping[str, FitAnswer] = NOTHING_FITS,
     anchor: str = "",
 ) -> CostTable:
-    """The training on each offer that the filter leaves and a step is known of, at the visitor's own prices."""
+    """Cost the training on each offer that the filter leaves and a step is known of, at the visitor's prices."""
     training, values, offer_filter = session.training, offer_values(resources), chosen_filter(resources)
     work = Workload(training.images, batch_size, training.epochs, training.validation_images, **training.more)
     more = {name: values[name] for name in ("price", "spot_discount")}

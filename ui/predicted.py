@@ -66,7 +66,7 @@ class Predicted(Struct, frozen=True):
 
 
 def current_network(resources: Resources) -> Predicted:
-    """The training as the settings have it, without the inputs that can't be used; NoPredictionError: none is left."""
+    """Predict the settings' training without inputs that can't be used; NoPredictionError: none is left."""
     slot, doubt, problems = session.profile, None, []
     held = profile_to_predict(resources)
     question = _training_question(resources, held)
@@ -91,7 +91,7 @@ def current_network(resources: Resources) -> Predicted:
 
 
 def shown_network(resources: Resources) -> Predicted | None:
-    """What Predict shows now; None if it has no number."""
+    """Return what Predict shows now; None if it has no number."""
     try:
         return current_network(resources)
     except ProfetError:
@@ -99,7 +99,7 @@ def shown_network(resources: Resources) -> Predicted | None:
 
 
 def _predicted(resources: Resources, question: AdviseQuestion) -> PredictedTraining:
-    """The training; the last prediction of the profile holds while only sizes, images or limits change."""
+    """Predict the training; the last prediction holds while only sizes, images or limits change."""
     # All else that it is predicted from is the same for every visitor.
     inputs = [getattr(question, name) for name in ProfileQuestion.__struct_fields__]
     inputs += [session.custom.gpus, session.custom.instances]
@@ -110,7 +110,7 @@ def _predicted(resources: Resources, question: AdviseQuestion) -> PredictedTrain
 
 
 def shown_words(resources: Resources, network: Predicted) -> str:
-    """What the numbers are for: 'ResNet50 · 224 px · batch 64 · profiled on T4 · 90 epochs × 1,281,167 images'."""
+    """Say what the numbers are for: 'ResNet50 · 224 px · batch 64 · profiled on T4 · 90 epochs × 1,281,167 images'."""
     sample, anchor = network.held.sample, network.training.prediction.anchor
     batch_size, pixels = network.question.at_batch or network.batch_size, network.chosen_pixels
     precision = NetworkFields.precision.options[network.question.precision]
@@ -126,6 +126,7 @@ def shown_words(resources: Resources, network: Predicted) -> str:
         f"batch {batch_size:,}" if batch_size else "",
         f"{how} {anchor if offer is None else gpu_words(offer)}" if how else "",
         precision if network.question.precision != NetworkFields.precision.default else "",
+        "checkpointing" if network.question.checkpointing else "",
         code if network.question.training_code != NetworkFields.training_code.default else "",
         f"{network.question.epochs:,} epoch{'s' * (network.question.epochs > 1)} × {network.question.images:,} images"
         if network.question.images
@@ -136,12 +137,12 @@ def shown_words(resources: Resources, network: Predicted) -> str:
 
 
 def _trust(question: ProfileQuestion, latency_ms: float | None) -> tuple[object, ...]:
-    """What a visitor trusts: that number beside that profile, read as so many steps."""
+    """Return what a visitor trusts: that number beside that profile, read as so many steps."""
     return tuple(question.profile.operations.items()), question.profile.steps, question.anchor, latency_ms
 
 
 def _training_question(resources: Resources, held: Held) -> AdviseQuestion:
-    """The settings of network and training, but for the anchor's latency; NoPredictionError: there is no anchor."""
+    """Return the settings of network and training, but for the latency; NoPredictionError: there is no anchor."""
     network, training, meta = session.network, session.training, held.profile.meta
     if held.sample is not None and held.anchor not in resources.anchors:
         # Beside models of other machines alone, the anchor that stands there recorded something else.
@@ -166,15 +167,15 @@ def _training_question(resources: Resources, held: Held) -> AdviseQuestion:
         second = profile_in_slot(resources, session.second)
         values |= {"second": second.profile, "second_latency_ms": session.second.usable_ms}
     # A field of what is now the anchor doesn't count.
-    known = (name for name in network.measured if name in resources.catalog and name != anchor)
-    measured = {name: network.measured[name] for name in known}
+    names = (name for name in network.measured if name in resources.catalog and name != anchor)
+    measured = {name: network.measured[name] for name in names}
     if measured and network.second and network.measured_at == "other":
         values |= {"measured_trace": values["second"], "measured_trace_latency_ms": values["second_latency_ms"]}
     asked = {
         "profile": held.profile,
         "anchor": anchor,
         "without_latency": True,
-        **{name: getattr(network, name) for name in ("method", "precision", "training_code")},
+        **{name: getattr(network, name) for name in ("method", "precision", "training_code", "checkpointing")},
         **values,
         "at_pixels": None if meta.pixels is None else training.at_pixels,
         "measured": measured,

@@ -44,7 +44,7 @@ _MAX_GPUS = 64
 
 @st.dialog("Prices and custom GPUs", width="large", on_dismiss="rerun")
 def prices_dialog() -> None:
-    """Prices, instances and GPUs; closing it draws the page with what was changed."""
+    """Show prices, instances and GPUs; closing it draws the page with what was changed."""
     with one_line_errors():
         # With what was added since the dialog opened.
         resources = visitors_resources()
@@ -56,7 +56,7 @@ def prices_dialog() -> None:
 
 
 def _prices(resources: Resources) -> None:
-    """Every offer with its list price, and the visitor's beside it; a custom GPU has its price in its own form."""
+    """Show every offer with its list price, and the visitor's beside it; a custom GPU has its price in its own form."""
     st.caption("Your price replaces the list price in every market. It is included in links that you copy.")
     search, reset = st.columns([3, 1], vertical_alignment="bottom")
     words = search.text_input("Search", key="prices:search", placeholder="GPU, cloud or machine").casefold().split()
@@ -204,7 +204,7 @@ _TIMES = "times_reference"
 
 
 def _gpus(_: Resources) -> None:
-    """A form for a new GPU, or one of the visitor's."""
+    """Show a form for a new GPU, or one of the visitor's."""
     own = {custom.name: custom for custom in session.custom.gpus}
     if st.session_state.get("custom-gpu") not in (None, *own):
         del st.session_state["custom-gpu"]
@@ -265,7 +265,7 @@ def _gpu_cells(custom: CustomGpu) -> dict[str, str]:
 
 
 def _made_gpu(cells: dict[str, str]) -> CustomGpu:
-    """A GPU of the table's cells, checked against the catalog and the models; ProfetError names what is wrong."""
+    """Make a GPU of the table's cells, checked against the catalog and the models; ProfetError names what is wrong."""
     step_ms, name = cells.pop(_STEP), cells["gpu"]
     if cells[_TF32] == "0":
         cells[_TF32] = HAS_NONE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -16,7 +16,15 @@ from profet_core.layers.logs import TrainingLog
 from profet_core.layers.measured import LONGEST_TIME
 from profet_core.layers.networks import named_networks, native_pixels
 from profet_core.layers.reading import FORMATS
-from profet_core.prediction.checks import MOSTLY_BUSY, counted, diagnose, steps_note, steps_words, untold
+from profet_core.prediction.checks import (
+    MOSTLY_BUSY,
+    VISION_TRANSFORMER,
+    counted,
+    diagnose,
+    steps_note,
+    steps_words,
+    untold,
+)
 from profet_core.prediction.targets import anchor_in_text, recorded_on
 from profet_core.training.cost import MAX_IMAGES
 from profet_profiles.limits import MAX_STEPS
@@ -36,7 +44,7 @@ from ui.fields import aside_note, choice, network_name_input, number_field, sele
 from ui.predicted import Predicted
 from ui.resources import Held, Resources
 from ui.server import others_first
-from ui.session import NetworkFields, NetworkFile, Slot, latency_text, number, session
+from ui.session import NetworkFields, NetworkFile, Slot, latency_text, session
 from ui.uploads import Take, log_input, network_file, notes_on, read_given_log, read_uploads, show_notes, upload_input
 from ui.words import ANCHOR_LABEL, inside_link, plain, record_link, sentence, show_error, show_warning
 
@@ -62,7 +70,7 @@ _PASTE_EXAMPLE = '{"Device_Conv2D": 51425.8, "Device_MatMul": 1203.4, "Host_IDLE
 
 
 def network_input(resources: Resources) -> None:
-    """The network, where it was measured, and how long its step took there."""
+    """Ask for the network, where it was measured, and how long its step took there."""
     read_given_log(partial(_take_log, resources))
     select(
         ANCHOR_LABEL,
@@ -96,7 +104,7 @@ def _take_log(resources: Resources, log: TrainingLog) -> None:
 
 
 def _use_example() -> None:
-    """What somebody measured of the sample network."""
+    """Fill in what somebody measured of the sample network."""
     file = session.file
     file.net_from, file.net, file.net_batch, file.net_pixels = "name", "resnet50", 64, None
     session.network.anchor = session.custom.chosen_anchor = "GeForce RTX 4090"
@@ -121,7 +129,7 @@ def _aside(slot: Slot) -> str:
 
 
 def second_input(resources: Resources) -> None:
-    """A profile of another size of the same network: sizes between are more accurate with it."""
+    """Ask for a profile of another size of the same network: sizes between are more accurate with it."""
     tip = "Add a profile of the same network and GPU at another size. Predictions between the two are more accurate."
     toggle("Second profile", NetworkFields.second, tip)
     if session.network.second:
@@ -135,11 +143,14 @@ _SIZE_LABELS = {"batch_size": "Batch size", "pixels": "Image size"}
 
 
 def _size_inputs(held: Held, prefix: str) -> None:
-    """The sizes that an uploaded profile was recorded at, where its file has none."""
+    """Ask for the sizes that an uploaded profile was recorded at, where its file has none."""
     for name, label in _SIZE_LABELS.items():
         if held.is_custom and getattr(held.read.meta, name) is None:
             key, change = _answer(held, prefix, name, getattr(held, name))
-            number_field(label, number(None, 1, MAX_IMAGES, key=key), empty="not known", on_change=change)
+            number_field(label, key, (1, MAX_IMAGES), empty="not known", on_change=change)
+
+
+_OTHER_TRANSFORMER = "Another vision transformer"
 
 
 def _name_input(held: Held, prefix: str) -> None:
@@ -148,24 +159,25 @@ def _name_input(held: Held, prefix: str) -> None:
     key, _ = _answer(held, prefix, "network", None if known == NO_NETWORK else known)
     st.selectbox(
         "Network (optional)",
-        list(dict.fromkeys((*filter(None, [st.session_state[key]]), *named_networks()))),
+        list(dict.fromkeys((*filter(None, [st.session_state[key]]), VISION_TRANSFORMER, *named_networks()))),
         index=None,
+        format_func=lambda name: _OTHER_TRANSFORMER if name == VISION_TRANSFORMER else name,
         key=key,
         placeholder="Not known",
         help="Its layers make predictions for GPUs with profiled models more accurate. Taken from the file's name "
         "where it has one. Empty: the profile alone.",
-        on_change=lambda: change_profile(held.key, network=st.session_state[key] or NO_NETWORK),
+        on_change=lambda: change_profile(held.key, {"network": st.session_state[key] or NO_NETWORK}),
     )
 
 
 def _answer(held: Held, prefix: str, name: str, value: object) -> tuple[str, Callable[[], None]]:
-    """The key of a field of an uploaded profile, which shows the `value` it has now, and what takes a change.
+    """Return the key of an uploaded profile's field, which shows the `value` it has now, and what takes a change.
 
     Another value is another field: a browser keeps what a field in a closed popover showed, and would send that.
     """
     key = f"{prefix}:{name}:{held.key}:{value}"
     st.session_state[key] = value
-    return key, lambda: change_profile(held.key, **{name: st.session_state[key]})
+    return key, lambda: change_profile(held.key, {name: st.session_state[key]})
 
 
 def _latency_input(resources: Resources, slot: Slot, label: str) -> None:
@@ -207,7 +219,7 @@ def answer_from_name(resources: Resources) -> None:
 
 
 def _answer_missing(held: Held, given: Mapping[str, Any]) -> None:
-    change_profile(held.key, **given)
+    change_profile(held.key, given)
     if "anchor" in given:
         session.network.anchor = session.custom.chosen_anchor = given["anchor"]
 
@@ -228,7 +240,7 @@ def _show_answered(resources: Resources, held: Held) -> None:
 
     def ask() -> None:
         st.session_state[_asked_key(held)] = True
-        change_profile(held.key, **dict.fromkeys(sizes))
+        change_profile(held.key, dict.fromkeys(sizes))
         st.session_state.update({one.key: None for name, one in session.profile.sizes.items() if name in sizes})
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -269,8 +281,7 @@ def missing_input(resources: Resources, held: Held) -> None:
             )
         for name, label in _SIZE_LABELS.items():
             if name in keys:
-                size = number(None, 1, MAX_IMAGES, key=keys[name])
-                number_field(label, size, empty="not known", at=row.container(width=150))
+                number_field(label, keys[name], (1, MAX_IMAGES), empty="not known", at=row.container(width=150))
         row.form_submit_button("Continue", type="primary", on_click=answer)
         if held.anchor is not None:
             are = "per step" if "batch_size" in keys else "at the recorded size"
@@ -288,7 +299,7 @@ def latency_question(network: Predicted) -> None:
     )
     with st.container(horizontal=True):
         if (steps := doubt.suggested_steps) is not None and network.held.is_custom:
-            change = partial(change_profile, network.held.key, steps=steps)
+            change = partial(change_profile, network.held.key, {"steps": steps})
             st.button(f"Read it as {steps} step{'s' if steps > 1 else ''}", key=":use-steps", on_click=change)
         if (meant_ms := doubt.suggested_ms) is not None:
             use = partial(setattr, slot, "latency", latency_text(meant_ms))
@@ -344,11 +355,11 @@ _FILE_TIP = (
 
 
 def _named_input() -> None:
-    """A network by name or file, at its batch and image size."""
+    """Ask for a network by name or file, at its batch and image size."""
     choice("Network from", NetworkFile.net_from, label_visibility="collapsed")
     pixels, empty = session.file.net_pixels, "its own"
     if session.file.net_from == "name":
-        network_name_input(NetworkFile.net, label_visibility="collapsed")
+        network_name_input(NetworkFile.net)
         with suppress(InputError):
             empty = f"{native_pixels(session.file.net)}"
     else:
@@ -441,17 +452,17 @@ def _profile_choice(slot: Slot) -> None:
 
 
 def rename_input(custom: Held, prefix: str) -> None:
-    """What the visitor calls it."""
+    """Ask what the visitor calls it."""
     # What it is called now: the list may have shortened or numbered what was typed.
     key, rename = _answer(custom, prefix, "name", custom.name)
     st.text_input("Name", key=key, max_chars=MAX_NAME_LETTERS, on_change=rename)
 
 
-def remove_all_button(prefix: str, **more: Any) -> None:
-    """Empties the list, where there is more than one."""
+def remove_all_button(prefix: str, kind: Literal["secondary", "tertiary"] = "secondary") -> None:
+    """Offer to empty the list, where there is more than one."""
     if len(keys := tuple(session.custom.profiles)) > 1:
         icon, key = ":material/delete_sweep:", f"{prefix}:remove-all"
-        st.button(f"Remove all {len(keys)}", key=key, icon=icon, on_click=remove_profiles, args=keys, **more)
+        st.button(f"Remove all {len(keys)}", key=key, icon=icon, on_click=remove_profiles, args=keys, type=kind)
 
 
 def step_questions(held: Held, prefix: str, latency_ms: float | None) -> None:
@@ -466,7 +477,8 @@ def step_questions(held: Held, prefix: str, latency_ms: float | None) -> None:
     key, change = _answer(held, prefix, "steps", shown.steps)
     number_field(
         "Steps in the file",
-        number(None, 1, MAX_STEPS, key=key),
+        key,
+        (1, MAX_STEPS),
         tip="Times are divided by it. A wrong number is a wrong prediction: twice the steps, half the time.",
         at=st.container(width=200),
         on_change=change,
@@ -499,7 +511,7 @@ def _network_notices(network: Predicted) -> None:
 
 
 def show_notices(network: Predicted, *, besides: Collection[Code] = ()) -> None:
-    """What could not be used, what the profile warns of, and what another GPU doesn't change.
+    """Show what could not be used, what the profile warns of, and what another GPU doesn't change.
 
     `besides`: codes of what the page shows elsewhere.
     """

@@ -97,7 +97,7 @@ class Resources(Context, frozen=True):
         return anchor_names(self.models)
 
     def gpu_words(self, name: str) -> str:
-        """An anchor's GPU in a sentence: 'M60' of an instance, 'NVIDIA A100 80 GB (SXM)' of a GPU."""
+        """Return an anchor's GPU in a sentence: 'M60' of an instance, 'NVIDIA A100 80 GB (SXM)' of a GPU."""
         return gpu_words(self.catalog[name]) if name in self.catalog else self.anchor_label(name)
 
     def anchor_label(self, name: str) -> str:

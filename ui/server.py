@@ -40,7 +40,7 @@ _TEXTS = {
 
 
 def content_policy() -> str:
-    """The Content-Security-Policy of the page, with the hashes of the scripts that stand in it."""
+    """Return the Content-Security-Policy of the page, with the hashes of the scripts that stand in it."""
     page = (STATIC / "index.html").read_text(encoding="utf-8")
     scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     digests = (hashlib.sha256(script.encode()).digest() for script in scripts)
@@ -54,7 +54,7 @@ def content_policy() -> str:
 
 
 def _hints(*scripts: str) -> str:
-    """A Link header for a page that needs these scripts, and icons."""
+    """Return a Link header for a page that needs these scripts, and icons."""
     patterns = [(f"js/{name}.*.js", "modulepreload") for name in scripts]
     patterns += [("media/MaterialSymbols-*.woff2", 'preload; as=font; type="font/woff2"')]
     return ", ".join(
@@ -169,7 +169,7 @@ _RECORDER = "/recorder"
 
 
 def recorder_route() -> Route:
-    """The wheel, by its own name only."""
+    """Return the wheel, by its own name only."""
     return Route(f"{_RECORDER}/{{name}}", _send)
 
 

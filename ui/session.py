@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import copy
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, ClassVar, Generic, TypeVar, overload
 
 import streamlit as st
 from msgspec import Struct, field
@@ -27,6 +27,7 @@ from profet_core.questions import (
     USUAL_CHECKPOINT_MINUTES,
     USUAL_RESTART_MINUTES,
     AdviseQuestion,
+    ScaleoutQuestion,
     fields_of,
 )
 from profet_core.training.advise import ORIGINAL, Preset, Sort
@@ -40,6 +41,8 @@ from profet_profiles.units import LARGEST_NUMBER, SMALLEST_NUMBER, as_typed
 from ui.resources import Held, Resources
 from ui.words import ON_PREDICT, sentence
 
+#: Of a step that was profiled.
+_SIZES = (1, MAX_IMAGES)
 #: One process for all GPUs needs the number of weight tensors, which no field has.
 STRATEGIES = (Strategy.RING, Strategy.TREE, Strategy.PS_CPU, Strategy.PS_GPU)
 DEFAULT_METHOD = "default"
@@ -55,29 +58,34 @@ Options = Callable[[Resources], Collection[str]]
 
 
 class Field(Struct, Generic[T], eq=False):
-    """A field of the session.
+    """A field of the session; range and help are its question's where that has it.
 
     Attributes
     ----------
     default : its value until another is given, or what makes it of the resources and the key.
-    parse : a link's text and the resources -> value, ValueError if the text makes no sense; None: not in links.
+    read : a link's text and the resources -> value, ValueError if the text makes no sense; None: as for its kind.
     options, bounds : value -> how it reads, for one of a few; smallest and largest number.
     follows_profile : its default is what the shown profile says.
-    each : a number for each of some instances; a link has each as `key_INSTANCE`.
     tip : help, as the question has it.
     """
 
     default: T | Callable[[Resources, str], T]
-    parse: Callable[[str, Resources], Any] | None = None
+    read: Callable[[str, Resources], Any] | None = None
     options: Mapping[str, str] = field(default_factory=dict)
-    bounds: tuple[float, float] = (SMALLEST_NUMBER, LARGEST_NUMBER)
+    bounds: tuple[float, float] | None = None
     follows_profile: bool = False
-    each: bool = False
     key: str = ""
     tip: str = ""
+    is_asked: bool = False
+    in_links: bool = True
 
-    def __set_name__(self, owner: type, name: str) -> None:
+    def __set_name__(self, owner: type[Part], name: str) -> None:
         self.key = name
+        if self.is_asked:
+            declared = fields_of(owner.question)[name]
+            self.tip = f"{sentence(declared.help.partition(' (default')[0])}."
+            if not declared.is_flag and self.bounds is None:
+                self.bounds = (SMALLEST_NUMBER, LARGEST_NUMBER) if declared.is_mapping else declared.bounds
 
     @overload
     def __get__(self, part: None, owner: type) -> Field[T]: ...
@@ -91,31 +99,70 @@ class Field(Struct, Generic[T], eq=False):
     def __set__(self, part: Part, value: T) -> None:
         st.session_state[part.key(self.key)] = value
 
+    @property
+    def each(self) -> bool:
+        """Whether it has a number for each of some instances; a link has each as `key_INSTANCE`."""
+        return isinstance(self.default, Mapping)
+
     def default_in(self, resources: Resources, key: str) -> T:
         """Its default beside these models and samples."""
         return self.default(resources, key) if callable(self.default) else copy(self.default)
+
+    def parse(self, text: str, resources: Resources) -> Any:
+        """Read a link's text; ValueError if it makes no sense."""
+        if self.default is None and text == EMPTY:
+            return None
+        if self.read is not None:
+            return self.read(text, resources)
+        if isinstance(self.default, bool):
+            return _checked(text, ("True", "False")) == "True"
+        if self.bounds is None:
+            return _checked(text, self.options)
+        smallest, largest = self.bounds
+        value = type(smallest)(text)
+        if not smallest <= value <= largest:
+            raise ValueError(text)
+        return value
 
 
 class Part:
     """Fields of the session that belong together; their keys begin with `prefix`."""
 
+    #: What declares those that are asked.
+    question: ClassVar[type[Struct]] = AdviseQuestion
+
     def __init__(self, prefix: str = "") -> None:
         self.prefix = prefix
 
     def key(self, name: str) -> str:
-        """A field's key: of its widget, in the session and in links."""
+        """Return a field's key: of its widget, in the session and in links."""
         return f"{self.prefix}_{name}" if self.prefix else name
 
     @property
     def fields(self) -> dict[str, Field[Any]]:
         """Key -> field."""
-        return {self.key(name): one for name, one in vars(type(self)).items() if isinstance(one, Field)}
+        return {self.key(name): field for name, field in vars(type(self)).items() if isinstance(field, Field)}
+
+
+def asked(default: T, bounds: tuple[float, float] | None = None) -> Field[T]:
+    """Declare a flag, a number or a number for each instance, with help and range from the part's question."""
+    return Field(default, bounds=bounds, is_asked=True)
+
+
+def number(default: T, smallest: float = SMALLEST_NUMBER, largest: float = LARGEST_NUMBER) -> Field[T]:
+    """Declare a whole number where the bounds are whole, else any; it may be empty where the `default` is."""
+    return Field(default, bounds=(smallest, largest))
+
+
+def unlinked(default: T) -> Field[T]:
+    """Declare a field that is in no link."""
+    return Field(default, in_links=False)
 
 
 def one_of(options: Mapping[str, str] | Iterable[str], default: str | None = None) -> Field[str]:
     """One of a few, the first until another is chosen; `options` may map each to how it reads."""
-    labels = dict(options) if isinstance(options, Mapping) else {str(one): str(one) for one in options}
-    return Field(next(iter(labels)) if default is None else default, lambda text, _: _checked(text, labels), labels)
+    labels = dict(options) if isinstance(options, Mapping) else {str(option): str(option) for option in options}
+    return Field(next(iter(labels)) if default is None else default, options=labels)
 
 
 def _one_known(options: Options) -> Field[str | None]:
@@ -124,13 +171,13 @@ def _one_known(options: Options) -> Field[str | None]:
 
 
 def _some(options: Options, default: Callable[[Resources, str], list[str]] | None = None) -> Field[list[str]]:
-    """Some of what the resources have, joined by commas in links; none until others are chosen, or the `default`."""
+    """Declare some of what the resources have, joined by commas in links; none until others are chosen."""
 
-    def parse(text: str, resources: Resources) -> list[str]:
+    def read(text: str, resources: Resources) -> list[str]:
         known = options(resources)
         return list(dict.fromkeys(_checked(part, known) for part in text.split(",") if part))
 
-    return Field(default or [], parse)
+    return Field(default or [], read)
 
 
 def _checked(text: str, options: Collection[str]) -> str:
@@ -139,59 +186,31 @@ def _checked(text: str, options: Collection[str]) -> str:
     return text
 
 
-def _flag() -> Field[bool]:
-    return Field(False, lambda text, _: _checked(text, ("True", "False")) == "True")
-
-
-def number(default: T, smallest: float = SMALLEST_NUMBER, largest: float = LARGEST_NUMBER, **more: Any) -> Field[T]:
-    """A whole number where the bounds are whole, else any number; it may be empty where the `default` is."""
-
-    def parse(text: str, _: Resources) -> float | None:
-        if default is None and text == EMPTY:
-            return None
-        value = type(smallest)(text)
-        if not smallest <= value <= largest:
-            raise ValueError(text)
-        return value
-
-    return Field(default, parse, bounds=(smallest, largest), **more)
-
-
-def asked(name: str, default: T) -> Field[T]:
-    """A number as the question for advice declares it, with its range and its help."""
-    declared = fields_of(AdviseQuestion)[name]
-    found = number(default, *declared.bounds)
-    found.tip = f"{sentence(declared.help.partition(' (default')[0])}."
-    return found
-
-
 def _network(text: str, _: Resources) -> str:
-    """A network's name or its number of parameters, as it is typed; which there are, the page says."""
+    """Read a network's name or its number of parameters, as it is typed; which there are, the page says."""
     if len(text) > MAX_NETWORK_LETTERS or not text.isprintable():
         raise ValueError(text[:MAX_NETWORK_LETTERS])
     return text
 
 
 def _network_name(text: str, resources: Resources) -> str:
-    """A network as it is called here; one that isn't known, or that has another size by this name, as it is typed."""
+    """Read a network as it is called here; one that isn't known, or has another size by this name, as typed."""
     try:
         return sized_name(text)
     except InputError:
         return _network(text, resources)
 
 
-def _latency(text: str, _: Resources) -> str | None:
-    """A measured time as it is typed, if it is one."""
-    if text == EMPTY:
-        return None
+def _latency(text: str, _: Resources) -> str:
+    """Read a measured time as it is typed, if it is one."""
     step_ms(text, 1, 1)
     return text
 
 
 def _sample(resources: Resources, key: str) -> str:
-    """The first; of the second profile the first at the largest batch size."""
+    """Return the first; of the second profile the first at the largest batch size."""
     largest = AXIS_RANGE["batch"][1]
-    sizes = {name: one.profile.meta.batch_size for name, one in resources.samples.items()}
+    sizes = {name: held.profile.meta.batch_size for name, held in resources.samples.items()}
     second = (name for name, size in sizes.items() if size == largest and key != "sample")
     return next(second, next(iter(resources.samples)))
 
@@ -200,7 +219,7 @@ def _other_samples(resources: Resources, _: str) -> list[str]:
     """One of each of two networks beside the first sample's, at its image size."""
     samples = {name: held.sample for name, held in resources.samples.items() if held.sample is not None}
     first = next(iter(samples.values()))
-    by_model = {one.model: name for name, one in reversed(samples.items()) if one.pixels == first.pixels}
+    by_model = {sample.model: name for name, sample in reversed(samples.items()) if sample.pixels == first.pixels}
     return [name for model, name in reversed(by_model.items()) if model != first.model][:2]
 
 
@@ -211,7 +230,7 @@ def method_options(resources: Resources) -> tuple[str, ...]:
 
 
 def latency_text(latency_ms: float | None) -> str | None:
-    """A latency as its field shows it."""
+    """Return a latency as its field shows it."""
     return None if latency_ms is None else f"{as_typed(latency_ms)} ms"
 
 
@@ -225,14 +244,14 @@ class Slot(Part):
     #: "name": a network by name or file, without a profile; not of the second one.
     source = one_of({"sample": "Sample", "upload": "Upload", "paste": "Paste", "name": "Name"})
     sample: Field[str] = Field(_sample, lambda text, resources: _checked(text, resources.samples))
-    steps: Field[int | None] = number(None, 1, MAX_STEPS, follows_profile=True)
+    steps: Field[int | None] = Field(None, bounds=(1, MAX_STEPS), follows_profile=True)
     #: As typed, such as "122.4 ms", "5.2 it/s", "14 min/epoch" or a progress line.
     latency: Field[str | None] = Field(None, _latency, follows_profile=True)
-    shown: Field[Held | None] = Field(None)
-    chosen: Field[str | None] = Field(None)
-    pasted: Field[str] = Field("")
-    pasted_done: Field[bool] = Field(False)
-    trusted: Field[tuple[object, ...]] = Field(())
+    shown: Field[Held | None] = unlinked(None)
+    chosen: Field[str | None] = unlinked(None)
+    pasted: Field[str] = unlinked("")
+    pasted_done: Field[bool] = unlinked(False)
+    trusted: Field[tuple[object, ...]] = unlinked(())
 
     @property
     def typed_ms(self) -> float | None:
@@ -268,18 +287,19 @@ class NetworkFields(Part):
         lambda text, known: _checked(anchor_named(known.models, known.catalog, text) or "", known.anchors),
         follows_profile=True,
     )
-    profiled_batch: Field[int | None] = number(None, 1, MAX_IMAGES)
-    profiled_pixels: Field[int | None] = number(None, 1, MAX_IMAGES)
-    second = _flag()
-    second_batch: Field[int | None] = number(None, 1, MAX_IMAGES)
-    second_pixels: Field[int | None] = number(None, 1, MAX_IMAGES)
+    profiled_batch: Field[int | None] = asked(None, _SIZES)
+    profiled_pixels: Field[int | None] = asked(None, _SIZES)
+    second = Field(False)
+    second_batch: Field[int | None] = asked(None, _SIZES)
+    second_pixels: Field[int | None] = asked(None, _SIZES)
     #: Step latencies of the network that the visitor measured, milliseconds.
-    measured: Field[Mapping[str, float]] = number({}, each=True)
+    measured: Field[Mapping[str, float]] = asked({})
     measured_at = one_of({"same": "Profile's size", "other": "Second size"})
     method: Field[str] = Field(DEFAULT_METHOD, lambda text, resources: _checked(text, method_options(resources)))
     precision = one_of(
         {AS_PROFILED: "As profiled", FP32: "FP32", TF32: "TF32", AMP: "AMP (mixed FP16)", BF16: "AMP (mixed BF16)"}
     )
+    checkpointing = asked(False)
     training_code = one_of(
         dict(zip((AS_PROFILED, *CODES), ("As profiled", "Plain", "Channels-last", "Tuned"), strict=True))
     )
@@ -288,27 +308,27 @@ class NetworkFields(Part):
 class Training(Part):
     """Images, epochs, sizes and limits; whether all GPUs of a node train, and what they share."""
 
-    images = asked("images", 1_281_167)
-    validation_images = asked("validation_images", 0)
-    epochs = asked("epochs", 90)
-    at_batch: Field[int | None] = number(None, *AXIS_RANGE["batch"])
-    at_pixels: Field[int | None] = number(None, AXIS_RANGE["pixels"][0], LARGEST_PIXELS)
-    runs = asked("runs", 1)
-    at_once = _flag()
+    images = asked(1_281_167)
+    validation_images = asked(0)
+    epochs = asked(90)
+    at_batch: Field[int | None] = asked(None, AXIS_RANGE["batch"])
+    at_pixels: Field[int | None] = asked(None, (AXIS_RANGE["pixels"][0], LARGEST_PIXELS))
+    runs = asked(1)
+    at_once = asked(False)
     #: How its images are loaded; `images_per_s_per_vcpu`: how many of them one vCPU prepares per second.
     loading = one_of({"off": "Not counted", "overhead": "6–9% overhead", "vcpus": "By vCPUs"})
-    images_per_s_per_vcpu = asked("images_per_s_per_vcpu", float(JPEG_IMAGES_PER_S_PER_VCPU))
+    images_per_s_per_vcpu = asked(float(JPEG_IMAGES_PER_S_PER_VCPU))
     interruptions = one_of(
         {"off": "Not counted", **{band: f"{band} a month" for band in INTERRUPTION_BANDS}, "day": "Per day"}
     )
     per_day = number(0.1)
-    checkpoint_minutes = asked("checkpoint_minutes", USUAL_CHECKPOINT_MINUTES)
-    restart_minutes = asked("restart_minutes", USUAL_RESTART_MINUTES)
+    checkpoint_minutes = asked(USUAL_CHECKPOINT_MINUTES)
+    restart_minutes = asked(USUAL_RESTART_MINUTES)
     #: What it may take, and with what probability in percent.
-    deadline_hours: Field[float | None] = asked("deadline_hours", None)
-    budget_usd: Field[float | None] = asked("budget_usd", None)
+    deadline_hours: Field[float | None] = asked(None)
+    budget_usd: Field[float | None] = asked(None)
     certainty = number(90, 50, 99)
-    whole_nodes = _flag()
+    whole_nodes = asked(False)
     #: Its name or its number of parameters.
     network: Field[str | None] = Field(None, _network)
 
@@ -323,9 +343,10 @@ class Training(Part):
     def extras(self) -> dict[str, Any]:
         """Costs beside the steps as fields of a question; interruptions where spot machines are chosen."""
         rate = f"{self.per_day:g}" if self.interruptions == "day" else self.interruptions
-        asked = fields_of(AdviseQuestion)
+        declared = fields_of(AdviseQuestion)
         # One that needs another counts beside it.
-        names = [name for name in COST_FIELDS if None not in [getattr(self, one) for one in (name, *asked[name].needs)]]
+        needed = {name: (name, *declared[name].needs) for name in COST_FIELDS}
+        names = [name for name in COST_FIELDS if None not in [getattr(self, other) for other in needed[name]]]
         spot: dict[str, Any] = {}
         if rate != "off" and session.offers.market == SPOT:
             spot = {"market": SPOT, "interruptions": rate}
@@ -335,23 +356,23 @@ class Training(Part):
 
 # Costs beside the steps, which bars leave out.
 for _name in COST_FIELDS:
-    setattr(Training, _name, _field := asked(_name, None))
+    setattr(Training, _name, _field := asked(None))
     _field.__set_name__(Training, _name)
 
 
 class Offers(Part):
     """Which offers, and at which prices, US dollars an hour."""
 
-    price: Field[Mapping[str, float]] = number({}, each=True)
+    price: Field[Mapping[str, float]] = asked({})
     provider = _some(lambda resources: resources.catalog.filter_options()["provider"])
     gpu = _some(lambda resources: resources.catalog.filter_options()["gpu"])
     gpu_count = _some(lambda resources: resources.catalog.filter_options()["gpu_count"])
-    min_memory_gib: Field[float | None] = number(None)
-    confidence = one_of(CONFIDENCE_LABELS)
-    market = one_of(MARKET_CHOICES)
+    min_memory_gib: Field[float | None] = asked(None)
+    confidence = one_of({level: sentence(words) for level, words in CONFIDENCE_LABELS.items()})
+    market = one_of({market: sentence(market) for market in MARKET_CHOICES})
     region = _one_known(lambda resources: resources.catalog.filter_options()["region"])
     spot_discount: Field[int | None] = number(None, 1, 99)
-    include_retired = _flag()
+    include_retired = asked(False)
     preset = one_of(
         {Preset.ORIGINAL: "PROFET's 4", Preset.AWS: "AWS", Preset.GPUS: "One per GPU", Preset.ALL: "All"}, Preset.GPUS
     )
@@ -398,11 +419,13 @@ class NetworkFile(Part):
     net_pixels: Field[int | None] = number(None, MIN_PIXELS, MAX_PIXELS)
     net_batch = number(32, 1, MAX_BATCH)
     net_optimizer = one_of(dict(zip(OPTIMIZERS, ("SGD", "Momentum", "Adam"), strict=True)))
-    net_frozen = _flag()
+    net_frozen = Field(False)
 
 
 class ScaleOut(Part):
     """How GPUs share a training."""
+
+    question = ScaleoutQuestion
 
     one_gpu = one_of({"predicted": "Predicted", "typed": "Measured"})
     gradients = one_of({"fp32": "FP32", "fp16": "FP16"})
@@ -415,13 +438,13 @@ class ScaleOut(Part):
         {"own": "As each offer says", **{f"{gbit:g}": say for gbit, say in NAMED_NETWORKS.items()}}
     )
     batch_kept = one_of({"each": "Per-GPU batch", "all": "Global batch"})
-    global_batch: Field[int | None] = number(None, 2, MAX_IMAGES)
-    total_gpus: Field[int | None] = number(None, 2, MAX_GPUS)
+    global_batch: Field[int | None] = asked(None, (2, MAX_IMAGES))
+    total_gpus: Field[int | None] = asked(None, (2, MAX_GPUS))
     out_shows = one_of({"speed_up": "Speed-up", "step": "Latency", "time": "Time", "cost": "Cost"})
     #: Whether the chart has all strategies.
-    exchanges = _flag()
+    exchanges = Field(False)
     #: A measured step on one GPU.
-    step_ms: Field[float | None] = number(None)
+    step_ms: Field[float | None] = asked(None)
     one_gpu_batch = number(64, 1, MAX_IMAGES)
     one_gpu_on = _one_known(lambda resources: {offer.gpu for offer in resources.catalog.values()})
 
@@ -437,7 +460,7 @@ class CompareView(Part):
     )
     compare_by = one_of({"latency": "Latency", "images": "Images/s", "cost": "Cost per 1,000 steps"})
     inspect = _one_known(lambda resources: (ON_PREDICT, *resources.samples))
-    inspect_custom: Field[str | None] = Field(None)
+    inspect_custom: Field[str | None] = unlinked(None)
 
 
 class Texts(Part):
@@ -495,16 +518,16 @@ class Custom(Part):
     the page opened without the upload that its address asks for.
     """
 
-    profiles: Field[Mapping[str, Held]] = Field({})
-    instances: Field[tuple[Instance, ...]] = Field(())
-    gpus: Field[tuple[CustomGpu, ...]] = Field(())
-    share_profile: Field[bool] = Field(False)
-    link_given: Field[frozenset[str] | None] = Field(None)
-    link_page: Field[str] = Field("")
-    link_missing: Field[bool] = Field(False)
-    link_prices: Field[str] = Field("")
-    chosen_anchor: Field[str | None] = Field(None)
-    aside: Field[Mapping[str, tuple[str, Mapping[str, Any]]]] = Field({})
+    profiles: Field[Mapping[str, Held]] = unlinked({})
+    instances: Field[tuple[Instance, ...]] = unlinked(())
+    gpus: Field[tuple[CustomGpu, ...]] = unlinked(())
+    share_profile: Field[bool] = unlinked(False)
+    link_given: Field[frozenset[str] | None] = unlinked(None)
+    link_page: Field[str] = unlinked("")
+    link_missing: Field[bool] = unlinked(False)
+    link_prices: Field[str] = unlinked("")
+    chosen_anchor: Field[str | None] = unlinked(None)
+    aside: Field[Mapping[str, tuple[str, Mapping[str, Any]]]] = unlinked({})
 
     @property
     def given(self) -> frozenset[str]:
@@ -538,7 +561,7 @@ LINKED = {
     for part in vars(Session).values()
     if isinstance(part, Part)
     for key, one in part.fields.items()
-    if one.parse is not None
+    if one.in_links
 }
 #: Parameters of links of 1.1 -> what they are called since: as the question's fields.
 RENAMED = {

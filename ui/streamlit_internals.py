@@ -54,7 +54,7 @@ def went_back_or_forward() -> bool:
 
 
 def component(name: str, assets: Path) -> Any:
-    """What mounts a component in the browser: `NAME.js` and `NAME.css` of a folder.
+    """Return what mounts a component in the browser: `NAME.js` and `NAME.css` of a folder.
 
     Given as text, which is public, they would be scripts that the page's Content-Security-Policy refuses.
     """

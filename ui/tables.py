@@ -43,7 +43,7 @@ def export_row(
 def save_button(
     label: str, data: str | bytes | Callable[[], str], file_name: str, mime: str, icon: str = ":material/download:"
 ) -> None:
-    """A file to save; data that is made of a function is made when it is saved."""
+    """Offer a file to save; data that is made of a function is made when it is saved."""
     st.download_button(
         label, data, file_name, mime, key=f"save:{file_name}", icon=icon, type="tertiary", on_click="ignore"
     )
@@ -59,7 +59,7 @@ def as_csv(rows: Rows) -> str:
 
 
 def _no_formula(cell: object) -> object:
-    """A cell that no spreadsheet takes for a formula, whatever blanks or marks stand before its sign."""
+    """Return a cell that no spreadsheet takes for a formula, whatever blanks or marks stand before its sign."""
     is_formula = isinstance(cell, str) and _FORMULA.match(cell)
     return f"'{cell}" if is_formula else cell
 
@@ -116,12 +116,12 @@ class Column(Struct, frozen=True, kw_only=True):
         return [cell if isinstance(cell, TableCell) else TableCell(cell) for cell in self.cells or cells]
 
     def exported(self) -> Mapping[str, Sequence[Value]]:
-        """What an export has of it: name with unit -> full digits."""
+        """Return what an export has of it: name with unit -> full digits."""
         return {self.export or self.key: self.values} if self.data is None else self.data
 
 
 def chosen_columns(columns: Sequence[Column], keys: Sequence[str]) -> tuple[Column, ...]:
-    """The columns of these keys, in the table's own order; unknown keys are ignored, and none mean the usual ones.
+    """Return the columns of these keys, in the table's own order; unknown keys are ignored, none: the usual ones.
 
     The first column, which names the row, is always there.
     """
@@ -158,13 +158,13 @@ def exported_rows(columns: Sequence[Column], order: Sequence[int]) -> list[dict[
 
 
 def show_table(rows: Sequence[Mapping[str, str]], alt: str) -> None:
-    """A plain HTML table: read by screen readers, copied as text, scrolled sideways where it is too wide."""
+    """Show a plain HTML table: read by screen readers, copied as text, scrolled sideways where it is too wide."""
     kept_whole = [{column: _unbroken(value) for column, value in row.items()} for row in rows]
     st.table(pd.DataFrame(kept_whole), border="horizontal", hide_index=True, alt=alt)
 
 
 def _unbroken(value: str) -> str:
-    """A short value that never wraps into a tall row on a phone; a range breaks after its dash, if at all."""
+    """Return a short value that never wraps into a tall row on a phone; a range breaks after its dash, if at all."""
     if value != MISSING and len(value.replace("\\", "")) <= 16:
         return value.replace(" ", "\N{NO-BREAK SPACE}").replace(DASH, f"{DASH}\N{WORD JOINER}")
     return f" {DASH} ".join(map(_unbroken, value.split(f" {DASH} "))) if f" {DASH} " in value else value

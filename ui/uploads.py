@@ -204,7 +204,7 @@ def show_notes(prefix: str, after: str = "") -> None:
 
 
 def notes_on(prefix: str) -> Notes:
-    """What became of the last upload."""
+    """Return what became of the last upload."""
     return st.session_state.get(f"notes:{prefix}") or Notes()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -35,13 +35,13 @@ def unbroken(line: str) -> str:
 
 @lru_cache
 def read_text(path: Path) -> str:
-    """A text as it was written."""
+    """Return a text as it was written."""
     return path.read_text(encoding="utf-8")
 
 
-def show_text(path: Path, **figures: object) -> None:
-    """A markdown file; `$name` stands for a figure; KeyError: the text names a figure that isn't given."""
-    st.markdown(Template(read_text(path)).substitute(figures))
+def show_text(path: Path, figures: Mapping[str, object] | None = None) -> None:
+    """Show a markdown file; `$name` stands for a figure; KeyError: the text names a figure that isn't given."""
+    st.markdown(Template(read_text(path)).substitute(figures or {}))
 
 
 def show_code(code: str, *, wrap_lines: bool = False) -> None:
@@ -50,7 +50,7 @@ def show_code(code: str, *, wrap_lines: bool = False) -> None:
 
 
 def sentence(line: str) -> str:
-    """A line that begins with a capital."""
+    """Return a line that begins with a capital."""
     return line[:1].upper() + line[1:]
 
 
@@ -96,7 +96,7 @@ _LABELS = {
 
 
 def error_words(error: ProfetError) -> str:
-    """The error's message, with the fields that it names as the pages label them."""
+    """Return the error's message, with the fields that it names as the pages label them."""
     return error.worded(lambda field: _LABELS.get(field, field.replace("_", " ").capitalize()))
 
 
@@ -119,7 +119,7 @@ RECORD_COMMAND = "profet-record train.py"
 
 
 def page_path(name: str) -> str:
-    """The script of a page, relative to `ui/navigation.py`, Streamlit's main script."""
+    """Return the script of a page, relative to `ui/navigation.py`, Streamlit's main script."""
     return f"../pages/{name}/{name}.py"
 
 
@@ -128,18 +128,18 @@ ON_PREDICT = "predict"
 
 
 def inside_link(label: str, sample: str | None = None) -> None:
-    """A link to what is inside the profile that Predict shows; `sample` is its name, if it is one."""
+    """Link to what is inside the profile that Predict shows; `sample` is its name, if it is one."""
     query = {"view": "inside", "inspect": sample or ON_PREDICT}
     st.page_link(page_path("compare"), label=label, icon=":material/troubleshoot:", query_params=query)
 
 
 def about_link(label: str, icon: str, section: str) -> None:
-    """A link to a section of About."""
+    """Link to a section of About."""
     st.page_link(page_path("about"), label=label, icon=f":material/{icon}:", query_params={"open": section})
 
 
 def record_link(*, hint: bool = False) -> None:
-    """A link to the recorder; `hint` shows its command too, for who has no profile that can be read."""
+    """Link to the recorder; `hint` shows its command too, for who has no profile that can be read."""
     if hint:
         st.caption("Record one with your training script:")
         show_code(RECORD_COMMAND)

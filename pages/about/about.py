@@ -72,18 +72,21 @@ def _method(resources: Resources) -> None:
     low, high = MEASURED_EPOCH_FACTOR
     show_text(
         _HERE.with_name("method.md"),
-        rule=resources.models.method("default").rules[True].words,
-        level="90%" if scale is None else f"{100 * scale.level:.0f}%",
-        most_gpus=MAX_GPUS,
-        batch="{}-{}".format(*axis_range("batch")),
-        pixels="{}-{}".format(*axis_range("pixels")),
-        epoch_longer=f"{100 * (low - 1):.0f}-{100 * (high - 1):.0f}%",
+        {
+            "rule": resources.models.method("default").rules[True].words,
+            "level": "90%" if scale is None else f"{100 * scale.level:.0f}%",
+            "most_gpus": MAX_GPUS,
+            "batch": "{}-{}".format(*axis_range("batch")),
+            "pixels": "{}-{}".format(*axis_range("pixels")),
+            "epoch_longer": f"{100 * (low - 1):.0f}-{100 * (high - 1):.0f}%",
+        },
     )
 
 
 def _files(_: Resources) -> None:
     unknown = f"{100 * MAX_UNATTRIBUTED_SHARE:.0f}%"
-    show_text(_HERE.with_name("files.md"), networks=FORMATS, most_unknown=unknown, max_upload_mb=max_upload_mb())
+    figures = {"networks": FORMATS, "most_unknown": unknown, "max_upload_mb": max_upload_mb()}
+    show_text(_HERE.with_name("files.md"), figures)
 
 
 def _prices(resources: Resources) -> None:

@@ -76,7 +76,7 @@ def main(resources: Resources) -> None:
 
 
 def _expected(folder: Path) -> None:
-    """What error to expect, in words and as one chart; nothing where the models came without these reports."""
+    """Say what error to expect, in words and as one chart; nothing where the models came without these reports."""
     try:
         errors = {name: report_figure(folder, *path) for name, (_, _, path) in _CASES.items()}
         similar, covered = report_figure(folder, *_SIMILAR), report_figure(folder, *_COVERED)
@@ -101,7 +101,7 @@ def _expected(folder: Path) -> None:
 
 
 def _custom_models(resources: Resources) -> None:
-    """What the server's own models were trained on; nothing if the shipped ones are loaded."""
+    """Say what the server's own models were trained on; nothing if the shipped ones are loaded."""
     custom = custom_models(resources.models)
     if custom is None:
         return

@@ -27,12 +27,12 @@ def main(resources: Resources) -> None:
 
 
 def _linked() -> tuple[Part | str, ...]:
-    """What is listed and how it is shown; a visitor's own profiles can't be in a link.
+    """Return what is listed and how it is shown; a visitor's own profiles can't be in a link.
 
     A sample that Predict shows is as it is there, with all that its numbers depend on.
     """
     is_sample = session.profile.source == "sample"
-    inputs = session.prediction_inputs if is_sample else ("method", "precision", "training_code")
+    inputs = session.prediction_inputs if is_sample else ("method", "precision", "training_code", "checkpointing")
     return session.compare, "drawn", session.offers, session.compare_table, *inputs
 
 

@@ -71,7 +71,7 @@ class Candidate(Struct, frozen=True):
 
 
 def listed(resources: Resources) -> list[Candidate]:
-    """What Predict shows, the visitor's own, samples as picked, one that a link chooses, and networks by name."""
+    """List what Predict shows, the visitor's own, samples as picked, one that a link chooses, and networks by name."""
     state, shown = session.compare, profile_in_slot(resources, session.profile)
     predicts = [] if shown.is_custom else [shown.key]
     inspected = [] if state.inspect in (None, ON_PREDICT) else [state.inspect]
@@ -95,7 +95,7 @@ def compare(resources: Resources, candidates: Sequence[Candidate], shown: Predic
     `shown`: what Predict shows of its profile: with a latency that the visitor trusts and their own measurements.
     """
     network, held = session.network, [one.held for one in candidates]
-    how: Any = {name: getattr(network, name) for name in ("method", "precision", "training_code")}
+    how: Any = {name: getattr(network, name) for name in ("method", "precision", "training_code", "checkpointing")}
     known: Any = [{"profile": one.profile, "anchor": one.anchor, "latency_ms": one.latency_ms} for one in held]
     found = answer_compare(resources, [ProfileQuestion(**one, **how) for one in known])
     compared = []
@@ -115,7 +115,7 @@ _PREFIX, _WIDGET = "compare", "inspected"
 
 
 def chosen_of(compared: Sequence[Candidate]) -> Candidate:
-    """The profile that is edited and looked into: the chosen one, else Predict's, the visitor's newest, the first."""
+    """Return the profile that is edited and looked into: the chosen one, Predict's, the visitor's newest, the first."""
     by_key = {one.held.key: one for one in compared}
     custom = [one for one in compared if one.held.is_custom]
     usual = (*(one for one in compared if one.on_predict), *custom[-1:], compared[0])[0]
@@ -125,7 +125,7 @@ def chosen_of(compared: Sequence[Candidate]) -> Candidate:
 def edit_profiles(
     resources: Resources, compared: Sequence[Candidate], chosen: Candidate, toolbar: DeltaGenerator
 ) -> None:
-    """The list, the chosen one's fields, and where more come from; folded until something is to be done."""
+    """Show the list, the chosen one's fields, and where more come from; folded until something is to be done."""
     state, notes = session.compare, notes_on(_PREFIX)
     inside = state.view == "inside"
     waiting = any(one.prediction is None for one in compared) or bool(notes.errors or notes.infos)
@@ -232,7 +232,7 @@ def _show_chosen(resources: Resources, chosen: Candidate) -> None:
             if held.is_custom:
                 remove = partial(remove_profiles, held.key)
                 st.button("Remove", key=f"{_PREFIX}:remove", icon=":material/delete:", type="tertiary", on_click=remove)
-                remove_all_button(_PREFIX, type="tertiary")
+                remove_all_button(_PREFIX, "tertiary")
 
 
 def _profile_fields(resources: Resources, custom: Held) -> None:
@@ -294,7 +294,7 @@ _LABELS = {
 
 
 def show_comparison(resources: Resources, compared: Sequence[Candidate], toolbar: DeltaGenerator) -> None:
-    """What can't be predicted and why, warnings, a chart, a table and downloads."""
+    """Show what can't be predicted and why, warnings, a chart, a table and downloads."""
     with toolbar:
         choice("Show", CompareView.compare_by)
         preset_choice()
@@ -393,7 +393,7 @@ def _column(place: int, name: str, plans: Sequence[Plan | None], metric: str) ->
 
 
 def comparison_chart(known: Sequence[Candidate], drawn: Sequence[Sequence[Plan | None]], metric: str) -> Figure:
-    """A group of bars for each instance, with a bar in each profile's color, and its interval.
+    """Draw a group of bars for each instance, with a bar in each profile's color, and its interval.
 
     `drawn`: of each profile its plan on each instance, None where it has none.
     """
@@ -433,7 +433,7 @@ def comparison_chart(known: Sequence[Candidate], drawn: Sequence[Sequence[Plan |
     rows = max(names) + 1
     return framed(
         traces,
-        x=value_axis(_TITLES[metric], range=[0, 1.15 * max(ends)], nticks=6, zeroline=False),
+        x=value_axis(_TITLES[metric], {"range": [0, 1.15 * max(ends)], "nticks": 6, "zeroline": False}),
         y={
             "range": [rows * high_row - 0.5, -0.5 - _BETWEEN],
             "tickvals": [row * high_row + (len(known) - 1) / 2 for row in names],
@@ -442,7 +442,7 @@ def comparison_chart(known: Sequence[Candidate], drawn: Sequence[Sequence[Plan |
         },
         height=round(_BAR_PX * rows * high_row) + _AROUND_PX,
         name=f"{_TITLES[metric]} per instance, one bar per profile",
-        barmode="overlay",
+        layout={"barmode": "overlay"},
     )
 
 
@@ -453,7 +453,7 @@ def _cut(name: str, most: int) -> str:
 
 
 def show_inside(resources: Resources, candidate: Candidate) -> None:
-    """What limits the step, the time of each operation, what the file says, and how the models see each operation."""
+    """Show what limits the step, each operation's time, what the file says, and how the models see each one."""
     if isinstance(network := candidate.held.read, NetworkProfile) and network.counts is not None:
         counts = network.counts
         facts = {
@@ -508,7 +508,7 @@ def show_inside(resources: Resources, candidate: Candidate) -> None:
 
 
 def _time_bars(rows: Sequence[Placement]) -> list[BarRow]:
-    """The longest operations that are not idle time, and the rest as one bar; the longest on top."""
+    """Return the longest operations that are not idle time, and the rest as one bar; the longest on top."""
     busy = [row for row in rows if not row.idle and row.time_us > 0]
     groups = [(row.operation, BLUE if row.on_device else ORANGE, [row]) for row in busy[:_MAX_OPERATIONS]]
     if rest := busy[_MAX_OPERATIONS:]:

@@ -30,7 +30,7 @@ from profet_core.training.plans import Period, Plan
 from profet_core.training.recommend import Recommended
 from profet_core.training.words import error_sentence
 from ui import tables
-from ui.columns import predict_columns
+from ui.columns import DOTS, predict_columns
 from ui.custom import profile_in_slot
 from ui.fields import (
     choice,
@@ -56,7 +56,7 @@ from ui.resources import Resources
 from ui.session import NetworkFile, Part, PredictView, Training, session
 from ui.words import plain
 
-TITLE = ":primary[PROFET]\N{EN SPACE}Which cloud GPU should I train my network on?"
+TITLE = ":primary[PROFET]\N{EN SPACE}Which cloud GPU should I train my vision network on?"
 NO_PROFILE = "No profile? Use a network's name"
 #: Keys of what is remembered between two moves of a slider, and of the choice of an instance.
 _PROFILED, _DETAILS = "predict:profiled", "predict:details"
@@ -129,7 +129,8 @@ def main(resources: Resources) -> None:
         every = session.offers.preset == Preset.ALL and not (session.training.whole_nodes or session.offers.gpu_count)
         count = f"All single-GPU offers ({len(rows)}). " if every else ""
         data = "data, " if session.training.loading == "off" else ""
-        st.caption(f"{count}{_BOUNDARY.format(data)} {price_line(row.offer for row in rows)}", width="content")
+        dots = f" {DOTS}" if session.predict.chart == "table" else ""
+        st.caption(f"{count}{_BOUNDARY.format(data)} {price_line(row.offer for row in rows)}{dots}", width="content")
         if session.predict.chart == "scatter":
             _details_choice(rows)
     if plans:
@@ -146,7 +147,8 @@ def _below_cards(resources: Resources, answer: AdviseAnswer, advice: Advice, per
     lines = [error_sentence(advice.recommended, *resources.models.held_out_errors)]
     if per is Period.TRAINING and (found := best_batch(resources, replace(answer, advice=advice))):
         lines.append(found.sentence)
-    st.caption(plain(" ".join(filter(None, lines))))
+    with st.container(key="below-cards"):
+        st.caption(plain(" ".join(filter(None, lines))))
 
 
 def _show_result(
@@ -172,6 +174,7 @@ def _show_result(
             choices=session.predict_table,
             stem="profet-predict",
             title=f"{PredictView.per.options[per]}: time and cost",
+            sorted_by={Sort.COST: "cost", Sort.LATENCY: "time", Sort.NAME: "plan"}[Sort(session.predict.sort)],
             charts=None,
         )
 
@@ -213,7 +216,7 @@ def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnsw
 
 
 def _details_choice(rows: Sequence[Plan]) -> None:
-    """What a click on a point does, for who has no mouse."""
+    """Offer what a click on a point does to who has no mouse."""
     names = {row.label: f"{offer_name(row.offer)} ({row.code})" for row in rows}
     look: Any = {"index": None, "placeholder": "Open an instance …", "label_visibility": "collapsed", "width": 250}
     # It opens one after another: the choice is not kept.
@@ -232,11 +235,12 @@ def _strip(resources: Resources, network: Predicted) -> None:
             choose = partial(setattr, session.profile, "source", "upload")
             st.button("Use my own profile", key="use-own", icon=":material/upload:", on_click=choose)
             choose = partial(setattr, session.profile, "source", "name")
-            st.button(f":primary[{NO_PROFILE}]", key="no-profile", type="tertiary", on_click=choose)
+            tip = "Use the name of a network, or a time that you measured."
+            st.button(f":primary[{NO_PROFILE}]", key="no-profile", type="tertiary", on_click=choose, help=tip)
 
 
 def _toolbar(resources: Resources) -> None:
-    """What is shown, and how."""
+    """Ask what is shown, and how."""
     known = recorded_sizes(resources)["batch"] is not None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="toolbar"):
         choice(
@@ -245,7 +249,7 @@ def _toolbar(resources: Resources) -> None:
             PredictView.per.options,
             disabled=not known,
             help=None if known else "Epochs need the batch size of the profile.",
-            **({} if known else {"default": "step"}),
+            default=None if known else "step",
         )
         preset_choice()
         choice("View", PredictView.chart)

@@ -11,6 +11,7 @@ import numpy as np
 import streamlit as st
 
 from profet_core.answers.advise import AdviseAnswer
+from profet_core.answers.by_layers import NetworkPrediction
 from profet_core.catalog.collection import is_custom
 from profet_core.catalog.gpus import is_half
 from profet_core.catalog.instance import (
@@ -138,11 +139,13 @@ def trade_off(
         y=y,
         height=440,
         name="Time against cost, one point per instance",
-        hovermode="closest",
-        shapes=[
-            *_limit("x", "deadline", deadline_s and deadline_s / seconds, times),
-            *_limit("y", "budget", budget_usd, dollars),
-        ],
+        layout={
+            "hovermode": "closest",
+            "shapes": [
+                *_limit("x", "deadline", deadline_s and deadline_s / seconds, times),
+                *_limit("y", "budget", budget_usd, dollars),
+            ],
+        },
     )
 
 
@@ -154,7 +157,7 @@ class _Point(NamedTuple):
 
 
 def _limit(axis: str, name: str, limit: float | None, values: Sequence[float]) -> list[Part]:
-    """A line across one axis with its name, where it leaves the plans their room."""
+    """Return a line across one axis with its name, where it leaves the plans their room."""
     if limit is None or not min(values) / _IN_SIGHT < limit < max(values) * _IN_SIGHT:
         return []
     label = {"text": name, "textposition": "end", "textangle": 0, "font": {"color": text_color()}}
@@ -244,7 +247,7 @@ def _lines(found: Recommended, card: Recommendation, totals: Totals, per: Period
 
 
 def _number(words: str, ends: str | None) -> str:
-    """A number, and behind it its range, in its unit."""
+    """Return a number, and behind it its range, in its unit."""
     return f"**{plain(words)}**" + (f" :small[({plain(ends)})]" if ends else "")
 
 
@@ -336,12 +339,12 @@ def show_plan_bars(
 
 
 def _tag(goals: Sequence[Goal]) -> str:
-    """What a row is recommended for."""
+    """Say what a row is recommended for."""
     return "Best" if len(goals) == len(Goal) else ", ".join(goals).capitalize()
 
 
 def _pair(plan: Plan, shown: Totals, usual: Totals | None, unit: TimeUnit) -> tuple[Bar, ...]:
-    """The bars of cost and time that a period has of a plan; `usual`: at the profiled size."""
+    """Return the bars of cost and time that a period has of a plan; `usual`: at the profiled size."""
     offer, ends, basis = plan.offer, shown.interval, plan.basis.word
     # A sample's latency on its anchor was measured by others than the visitor.
     basis_words = _ANCHOR if plan.is_anchor and basis is BasisWord.MEASURED else basis
@@ -402,7 +405,7 @@ Answered = tuple[Predicted, AdviseAnswer, Sequence[Plan]]
 
 
 def opened_row(rows: Sequence[Plan], label: str) -> Plan | None:
-    """The row of a label; a price of the visitor's own changes an on-demand row's label, which is its instance."""
+    """Return the row of a label; a price of the visitor's own changes an on-demand row's, which is its instance."""
     by_label = {row.offer.name: row for row in reversed(rows)} | {row.label: row for row in rows}
     return by_label.get(label)
 
@@ -445,7 +448,7 @@ def show_details(
 
 
 def _rent(launch: Launch) -> None:
-    """The provider's page, what is known of the offer, and a task to copy."""
+    """Show the provider's page, what is known of the offer, and a task to copy."""
     link = f"[The provider's page]({launch.page}) · " if launch.page else ""
     st.markdown(f"{link}{plain(sentence(launch.availability))}. {launch.checklist}".strip())
     tasks = {"SkyPilot": launch.skypilot, "dstack": launch.dstack}
@@ -456,7 +459,7 @@ def _rent(launch: Launch) -> None:
 
 
 def _corrections(resources: Resources, network: Predicted, row: Plan) -> None:
-    """A price of the visitor's own, and a latency they measured there."""
+    """Ask for a price of the visitor's own, and a latency they measured there."""
     price, measured = st.columns(2, gap="medium")
     name, listed = row.offer.name, format_usd(resources.catalog[row.offer.name].usd_per_hour)
     tip = "Replaces the list price. Empty: the list price."
@@ -475,7 +478,7 @@ def _corrections(resources: Resources, network: Predicted, row: Plan) -> None:
 
 
 def _number_there(label: str, field: Field[Mapping[str, float]], instance: str, empty: str, tip: str) -> None:
-    """The visitor's number for one instance."""
+    """Ask for the visitor's number for one instance."""
     key = f"{field.key}_{instance}"
     st.session_state[key] = st.session_state[field.key].get(instance)
 
@@ -509,10 +512,10 @@ def _facts(network: Predicted, plans: Sequence[Plan], plan: Plan) -> dict[str, s
 
 
 def _computed(resources: Resources, network: Predicted, plan: Plan) -> list[str]:
-    """What the step and the memory verdict are computed from."""
+    """Return what the step and the memory verdict are computed from."""
     prediction = network.training.prediction
     lines = [sentence(part) for part in plan.row.note.split("; ") if part]
-    if network.held.is_network:
+    if isinstance(prediction, NetworkPrediction):
         lines += [] if plan.fit is None else [f"Memory: {plan.fit.why}"]
         return [plain(f"{line}.") for line in lines]
     rows = [one for one in prediction.predictions if one.instance == plan.instance and one.members]
@@ -558,7 +561,7 @@ def _measured_line(network: Predicted, instance: str) -> str:
 
 
 def _against(plans: Sequence[Plan], plan: Plan) -> None:
-    """The plan beside another one: the cheapest, until another is chosen."""
+    """Show the plan beside another one: the cheapest, until another is chosen."""
     others = sorted((one for one in plans if one != plan), key=lambda one: one.total_usd)
     if not others:
         return

@@ -20,7 +20,7 @@ from profet_core.training.scaling_model import Strategy
 from profet_core.training.several_gpus import CurveRow, ScaledEpoch, WholeNodePlan, scaling_notes
 from profet_profiles.units import format_significant, format_time, format_usd, shared_time_unit
 from ui.charts import COLORS, GRAY, show_chart
-from ui.columns import out_columns
+from ui.columns import DOTS, out_columns
 from ui.curves import LATENCY, Curve, Look, Shown, count_axis, curves
 from ui.custom import profile_in_slot
 from ui.fields import (
@@ -147,14 +147,14 @@ def main(resources: Resources) -> None:
     )
     each = "One row per GPU: its machine with the cheapest epoch. " if session.offers.preset == Preset.GPUS else ""
     st.caption(
-        f"{each}Select a row to see its curve. Estimated by formulas fitted to published benchmarks. "
+        f"{each}Select a row to see its curve. Estimated by formulas fitted to published benchmarks. {DOTS} "
         f"{price_line(row.offer for row in rows)}"
     )
     st.page_link(page_path("accuracy"), label="Accuracy", icon=":material/rule:", query_params={"part": "Several GPUs"})
 
 
 def _question(resources: Resources) -> tuple[ScaleoutQuestion, TrainingQuestion | None] | None:
-    """The settings as a question, with one GPU's; None while something is missing, which the page asks for."""
+    """Return the settings as a question, with one GPU's; None while something is missing, which the page asks for."""
     state = session.scale_out
     network, parameters = typed_network()
     values = {
@@ -264,7 +264,7 @@ def _curve(rows: Sequence[CurveRow], strategy: Strategy, color: str, shows: str,
 
 
 def _value(epoch: ScaledEpoch, shows: str) -> tuple[float, tuple[float, float] | None]:
-    """Times as fast as one GPU, milliseconds, seconds or US dollars of an epoch, with both ends of its interval.
+    """Return times as fast as one GPU, milliseconds, seconds or US dollars of an epoch, with both ends.
 
     One GPU's speed-up is 1, and its measured step is exact.
     """

@@ -18,7 +18,7 @@ from profet_core.training.memory import does_not_fit
 from profet_core.training.plans import Plan
 from profet_profiles.units import MS_PER_S, format_significant, format_time, format_usd, shared_time_unit
 from ui.charts import COLORS, show_chart
-from ui.columns import size_columns
+from ui.columns import DOTS, size_columns
 from ui.curves import LATENCY, Curve, Look, Shown, curves, show_basis_legend, size_axis
 from ui.fields import SIZE_LABELS, choice, more_options, size_sliders, validation_input, workload_input
 from ui.frame import run_page
@@ -41,7 +41,7 @@ _SHOWN = {
 
 
 def sidebar(resources: Resources) -> None:
-    """What the curves depend on."""
+    """Ask what the curves depend on."""
     network_input(resources)
     workload_input()
     more_options("sizes", partial(_other_inputs, resources))
@@ -130,7 +130,7 @@ def _table(resources: Resources, answer: SizesAnswer, axis: str, at: int | None,
     if without and session.sizes.each_at == "size":
         shown, more = ", ".join(without[:4]), f" and {len(without) - 4} more" if len(without) > 4 else ""
         st.caption(plain(f"Doesn't fit in memory at this size: {shown}{more}."))
-    st.caption(price_line(plan.offer for plan in plans))
+    st.caption(f"{DOTS} {price_line(plan.offer for plan in plans)}")
 
 
 def _curve(curve: SizeCurve, sizes: Sequence[int], shows: str, *, chosen: bool) -> Curve:

@@ -26,7 +26,7 @@ from profet_core.catalog.collection import nearest, prices_version
 from profet_core.catalog.instance import AVAILABLE, ON_DEMAND
 from profet_core.catalog.launch import Launch, launch_of
 from profet_core.errors import InputError
-from profet_core.layers.by_name import NO_NETWORK
+from profet_core.layers.by_name import NO_NAMES
 from profet_core.offers import OfferTable
 from profet_core.questions import AdviseQuestion, TrainingQuestion
 from profet_core.training.advise import Advice, advise
@@ -54,9 +54,10 @@ def answer_cost(context: Context, question: TrainingQuestion) -> CostAnswer:
     training = predicted_training(context, question)
     anchor = training.prediction.anchor
     rows = filtered_rows(training.step_times, question.offer_filter, names, anchor)
-    known = [row.number for row in rows if row.latency_ms is not None]
+    numbers = [row.number for row in rows if row.latency_ms is not None]
     work, latencies_ms = question.workload(training.batch_size), training.latencies_ms
-    steps = training.step_times.take(known, [context.catalog[training.step_times.offers[row].name] for row in known])
+    offers = [context.catalog[training.step_times.offers[number].name] for number in numbers]
+    steps = training.step_times.take(numbers, offers)
     table = costed(work, steps, anchor_ms=latencies_ms.get(anchor))
     fits = fits_in_training(context, training, [plan.instance for plan in table])
     energy = [training_energy(work.machines * plan.total_s, plan.offer, context.gpus) for plan in table]
@@ -157,8 +158,8 @@ def advise_training(context: Context, question: AdviseQuestion, training: Predic
     shown = tuple(by_offer[offer.offer_key] for offer in offers)
     offer = advice.answer.offer
     launch = launch_of(offer, context.gpus.get(offer.gpu), question.launch_command)
-    found = AdviseAnswer(question, training, advice, shown, comparison, spot_plan(context, advice), launch)
-    return replace(found, best_batch=best_batch(context, found)) if question.any_batch else found
+    answer = AdviseAnswer(question, training, advice, shown, comparison, spot_plan(context, advice), launch)
+    return replace(answer, best_batch=best_batch(context, answer)) if question.any_batch else answer
 
 
 #: Batch sizes that are tried.
@@ -205,7 +206,7 @@ class BestBatch(Struct, frozen=True):
 
 
 def best_batch(context: Context, answer: AdviseAnswer) -> BestBatch | None:
-    """The cheapest of all batch sizes that surely fit, on offers that can be rented; None if it saves nothing.
+    """Find the cheapest of all batch sizes that surely fit, on offers to rent; None if it saves nothing.
 
     With a deadline, of those that are expected to be in time.
     """
@@ -264,7 +265,7 @@ class SpotPlan(Struct, frozen=True):
 
 
 def spot_plan(context: Context, advice: Advice) -> SpotPlan | None:
-    """The recommended plan's interruptions, as `AdviseAnswer.spot` has them."""
+    """Return the recommended plan's interruptions, as `AdviseAnswer.spot` has them."""
     if advice.workload.extras.interruptions is None or advice.answer.lost is None:
         return None
     plan = advice.answer
@@ -287,18 +288,18 @@ def node_rows(
     offers: Sequence[Instance],
     size: tuple[int, int | None],
 ) -> OfferTable:
-    """Steps of one GPU at `size` (batch size, pixels), scaled to whole nodes if the question asks for them."""
-    if not question.whole_nodes and question.network in (None, NO_NETWORK) and question.parameters is None:
+    """Return steps of one GPU at `size` (batch size, pixels), scaled to whole nodes if the question asks for them."""
+    if not question.whole_nodes and question.network in (None, *NO_NAMES) and question.parameters is None:
         return steps
     batch_size, pixels = size
-    known = chosen_parameters(question.network, question.parameters, named_meta(training.profile), pixels)
-    if known is None:
+    network = chosen_parameters(question.network, question.parameters, named_meta(training.profile), pixels)
+    if network is None:
         raise InputError(
             "Give the network with {network} or its size with {parameters}: multi-GPU steps depend on it.",
             "network",
             "parameters",
         )
-    one_gpu = partial(GpuStep.from_row, batch_size=batch_size, parameters=known.count, pixels=pixels)
+    one_gpu = partial(GpuStep.from_row, batch_size=batch_size, parameters=network.count, pixels=pixels)
     return whole_nodes(scaleout_model(context), steps, offers, one_gpu)
 
 

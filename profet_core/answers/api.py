@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -13,19 +13,26 @@ from msgspec import Struct
 from profet_core.answers.advise import answer_advise
 from profet_core.answers.context import Context
 from profet_core.answers.estimate import answer_estimate
+from profet_core.answers.predict import predicted_question
 from profet_core.answers.scaleout import answer_scaleout
 from profet_core.catalog import load_catalog as read_catalog
 from profet_core.catalog.collection import Catalog
 from profet_core.catalog.custom_gpus import CustomGpu, custom_gpus_path, read_custom_gpus, with_offers_of
 from profet_core.catalog.gpus import AS_PROFILED, load_gpus
-from profet_core.errors import InputError
 from profet_core.layers.by_name import step_by_counts
 from profet_core.prediction import models as shipped
 from profet_core.prediction import predict as prediction
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import Predictions
-from profet_core.prediction.table import Prediction
-from profet_core.questions import AdviseQuestion, EstimateQuestion, ScaleoutQuestion, ask, fields_of
+from profet_core.questions import (
+    OFFER_FIELDS,
+    AdviseQuestion,
+    EstimateQuestion,
+    PredictQuestion,
+    ScaleoutQuestion,
+    ask,
+    fields_of,
+)
 from profet_core.transfer.custom_gpu import with_custom_gpus
 from profet_profiles.record import Profile
 
@@ -52,57 +59,6 @@ def load_catalog(path: Path | str | None = None, *, own: Path | None = None) -> 
     return with_offers_of(read_catalog(own=own), _custom_gpus())
 
 
-def predict(
-    models: Models,
-    catalog: Catalog,
-    profile: Profile,
-    anchor: str,
-    *,
-    latency_ms: float | None = None,
-    without_latency: bool = False,
-    trust_latency: bool = False,
-    network: str | None = None,
-    measured: Mapping[str, float] | None = None,
-    targets: Sequence[str] | None = None,
-    method: str = "default",
-    precision: str = AS_PROFILED,
-    training_code: str = AS_PROFILED,
-) -> Prediction:
-    """Predict one profile's step latency on every target.
-
-    Parameters
-    ----------
-    anchor : instance or GPU that the profile was recorded on.
-    latency_ms : measured step latency on the anchor, milliseconds; None: the profile's own, if it has one.
-    without_latency : ignore the profile's own latency.
-    trust_latency : use a latency even if it looks wrong.
-    network : its name, such as "ResNet50", or "none"; None: the profile's, or what its file's name states.
-    measured : instance -> latency that you measured there with the same network, milliseconds.
-    targets : instances; None: all that the method can predict.
-    method : "default", or "profet" for the documented ensemble.
-    precision : of the training: "fp32" (without TF32), "tf32", "amp", "bf16" or "as profiled".
-    training_code : "plain", "channels-last" (and compiled), "tuned" or "as profiled".
-    """
-    if latency_ms is not None and without_latency:
-        raise InputError("Give {without_latency} or {latency_ms}, not both.", "without_latency", "latency_ms")
-    if latency_ms is None and not without_latency:
-        latency_ms = profile.meta.step_latency_ms
-    return prediction.predict(
-        models,
-        catalog,
-        profile,
-        anchor,
-        latency_ms=latency_ms,
-        trust_latency=trust_latency,
-        measured_ms=measured or {},
-        targets=targets,
-        method=method,
-        precision=precision,
-        training_code=training_code,
-        by_counts=partial(step_by_counts, given=network),
-    )
-
-
 def predict_many(
     models: Models,
     catalog: Catalog,
@@ -117,7 +73,7 @@ def predict_many(
     precision: str = AS_PROFILED,
     training_code: str = AS_PROFILED,
 ) -> Predictions:
-    """Predict profiles of one anchor, each made on access; parameters as `predict` takes them.
+    """Predict profiles of one anchor, each made on access; other parameters as `predict` takes them.
 
     Parameters
     ----------
@@ -145,26 +101,40 @@ Answer = TypeVar("Answer")
 
 
 def _function(
-    name: str, purpose: str, question: Callable[Fields, Asked], answer: Callable[[Context, Asked], Answer]
+    name: str,
+    purpose: str,
+    question: Callable[Fields, Asked],
+    answer: Callable[[Context, Asked], Answer],
+    without: Collection[str] = (),
 ) -> Callable[Concatenate[Models, Catalog, Fields], Answer]:
-    """Make the function of a question, whose parameters are the question's fields."""
+    """Make the function of a question, whose parameters are the question's fields, but for those it is `without`."""
     kind = cast(type[Asked], question)
 
     def asking(models: Models, catalog: Catalog, /, *first: Fields.args, **fields: Fields.kwargs) -> Answer:
+        if unknown := next((field for field in fields if field in without), None):
+            raise TypeError(f"{name}() got an unexpected keyword argument {unknown!r}")
         context = Context(models, catalog, models.transfer.gpus)
         return answer(context, ask(kind, {**dict(zip(positional, first, strict=False)), **fields}))
 
     types = get_type_hints(kind)
-    own = [one.replace(annotation=types[one.name]) for one in signature(kind).parameters.values()]
-    positional = [one.name for one in own if one.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    own = [parameter.replace(annotation=types[parameter.name]) for parameter in signature(kind).parameters.values()]
+    own = [parameter for parameter in own if parameter.name not in without]
+    positional = [parameter.name for parameter in own if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD]
     shared = list(signature(asking).parameters.values())[:2]
     asking.__name__ = asking.__qualname__ = name
     asking.__signature__ = Signature([*shared, *own])  # type: ignore[attr-defined]
-    lines = [f"{field.name} : {field.help}" for field in fields_of(kind).values()]
+    lines = [f"{field.name} : {field.help}" for field in fields_of(kind).values() if field.name not in without]
     asking.__doc__ = "\n".join([purpose, "", "Parameters", "----------", *lines])
     return asking
 
 
+predict = _function(
+    "predict",
+    "Predict one profile's step latency on every offer, or on `targets`.",
+    PredictQuestion,
+    predicted_question,
+    OFFER_FIELDS,
+)
 advise = _function("advise", "Recommend which offer to rent for a training.", AdviseQuestion, answer_advise)
 estimate = _function(
     "estimate",

@@ -11,18 +11,40 @@ from typing import Any
 from msgspec.structs import replace
 
 from profet_core.answers.context import Context
-from profet_core.catalog.gpus import AS_PROFILED, PLAIN, requested_code
+from profet_core.catalog.gpus import AS_PROFILED, CHANNELS_LAST, FP32, PLAIN, TF32, canonical, requested_code
 from profet_core.ensemble.operations import NO_UNKNOWN_OPERATIONS
 from profet_core.errors import Code, InputError, NoPredictionError, Note
-from profet_core.latency import LEVEL
-from profet_core.layers.estimate import METHOD, NetworkStep, estimate, measured_step
-from profet_core.layers.measured import MeasuredTime
-from profet_core.layers.network import Counts, Network
+from profet_core.latency import LEVEL, Basis
+from profet_core.layers.by_name import is_alike, transformer_work
+from profet_core.layers.estimate import METHOD, MeasuredStep, NetworkStep, estimate, measured_step
+from profet_core.layers.measured import TIME_LOG_SD, MeasuredTime
+from profet_core.layers.network import (
+    Counts,
+    Network,
+    at_pixels,
+    attends_whole_image,
+    check_patches,
+    counts_of_work,
+)
 from profet_core.layers.networks import counts_of, network_name
+from profet_core.prediction.checks import (
+    TYPICAL_RATIO,
+    check_latency,
+    counted,
+    input_wait_ms,
+    steps_note,
+    vision_network,
+    waits_for_loader,
+    without_input_wait,
+)
+from profet_core.prediction.mixed_precision import is_tuned
 from profet_core.prediction.table import Prediction
+from profet_core.prediction.targets import anchor_gpu, find_anchor
 from profet_core.questions import PredictQuestion, ProfileQuestion
 from profet_core.training.memory import FitAnswer, Verdict
+from profet_profiles.pytorch_trace import PADDLE_WARNING, TRANSLATED_WARNING
 from profet_profiles.record import Profile, ProfileMeta
+from profet_profiles.units import US_PER_MS, format_ms
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +61,10 @@ class NetworkProfile(Profile):
     caveats : uncertainty in the counts of a file.
     optimizer : one of `layers.estimate.OPTIMIZERS`; its state counts in memory.
     frozen_backbone : only the last dense layer is trained.
+    recorded : of a transformer's profile, the step that was recorded.
+    is_read : whether its counts were read off its operations' times.
+    attends_whole : whether attention is over the whole image; None: neither that nor the patches are known, and the
+        image size is fixed.
     """
 
     counts: Counts | None = None
@@ -47,13 +73,25 @@ class NetworkProfile(Profile):
     caveats: tuple[str, ...] = ()
     optimizer: str = "sgd"
     frozen_backbone: bool = False
+    recorded: MeasuredStep | None = None
+    is_read: bool = False
+    attends_whole: bool | None = None
 
     def counts_at(self, pixels: int | None) -> Counts:
-        """Counts at an image size; None: its own. InputError if that size is not known."""
+        """Return the counts at an image size; None: its own. InputError if that size is not known."""
         if self.counts is None:
             raise NoPredictionError(self.refusal)
         if pixels in (None, self.counts.pixels):
             return self.counts
+        if self.attends_whole is not None and pixels is not None:
+            check_patches("The network", 0 if self.meta.work is None else int(self.meta.work.patch), pixels)
+            return at_pixels(self.counts, pixels, attends_whole=self.attends_whole)
+        if self.recorded is not None and not self.known_as:
+            raise InputError(
+                "The profile doesn't tell how its transformer grows with the image: give its name ({network}), or "
+                "record it with record_shapes=True.",
+                "network",
+            )
         if not self.known_as:
             raise InputError(f"The network's file was read at {self.counts.pixels:,} pixels: read it at {pixels:,}.")
         return counts_of(self.known_as, pixels, self.classes)
@@ -68,7 +106,7 @@ def named_profile(
     optimizer: str = "sgd",
     frozen_backbone: bool = False,
 ) -> NetworkProfile:
-    """A network by its name; InputError if it is unknown, or can't have that size. Sizes default to its own."""
+    """Return a network by its name; InputError if it is unknown, or can't have that size. Sizes default to its own."""
     known_as, counts = network_name(name), counts_of(name, pixels, classes)
     return dataclasses.replace(
         _profile(known_as, counts, batch_size),
@@ -80,7 +118,7 @@ def named_profile(
 
 
 def network_called(name: object, values: Mapping[str, Any]) -> NetworkProfile | None:
-    """The network that the field `profile` names, at the sizes of the other fields; None if it names none."""
+    """Return the network that the field `profile` names, at the sizes of the other fields; None if it names none."""
     try:
         known_as = network_name(str(name))
     except InputError:
@@ -93,22 +131,109 @@ def network_called(name: object, values: Mapping[str, Any]) -> NetworkProfile | 
 def file_profile(
     network: Network, batch_size: int, *, optimizer: str = "sgd", frozen_backbone: bool = False
 ) -> NetworkProfile:
-    """A network that was read from a file."""
-    found = _profile(network.name, network.counts, batch_size)
-    return dataclasses.replace(found, caveats=network.caveats, optimizer=optimizer, frozen_backbone=frozen_backbone)
+    """Return a network that was read from a file."""
+    profile = _profile(network.name, network.counts, batch_size)
+    return dataclasses.replace(profile, caveats=network.caveats, optimizer=optimizer, frozen_backbone=frozen_backbone)
 
 
 def unknown_profile(name: str, reason: str) -> NetworkProfile:
-    """A name that no network has, and why: every question about it is refused with this line."""
+    """Return a name that no network has, and why: every question about it is refused with this line."""
     return NetworkProfile({}, ProfileMeta(network=name), refusal=reason, source_format="network")
 
 
 def _profile(name: str, counts: Counts, batch_size: int) -> NetworkProfile:
-    return NetworkProfile({}, _meta(name, counts, batch_size), counts=counts, source_format="network")
+    return NetworkProfile(
+        {}, _meta(ProfileMeta(network=name), counts, batch_size), counts=counts, source_format="network"
+    )
 
 
-def _meta(name: str | None, counts: Counts, batch_size: int) -> ProfileMeta:
-    return ProfileMeta(network=name, batch_size=batch_size, pixels=counts.pixels, parameters=counts.parameters)
+def _meta(meta: ProfileMeta, counts: Counts, batch_size: int) -> ProfileMeta:
+    return dataclasses.replace(meta, batch_size=batch_size, pixels=counts.pixels, parameters=counts.parameters)
+
+
+#: Image size of a transformer whose profile doesn't say it: what it changes is little beside the work that it tells.
+_USUAL_PIXELS = 224
+#: Error of a step's time that is inferred from its profile: the profiler's own cost varies.
+_INFERRED_LOG_SD = 0.15
+
+
+def recorded_transformer(context: Context, question: ProfileQuestion, profile: Profile, anchor: str) -> NetworkProfile:
+    """Return a transformer's profile as a network with a measured step: by name, shapes or operations' times.
+
+    Raises
+    ------
+    InputError : its batch size, or the anchor, is unknown, or its latency doesn't fit it.
+    """
+    models, meta = context.models, profile.meta
+    if context.models.method(question.method).kind != "classes":
+        raise InputError(f"{question.method} supports only CNNs: use the default method ({{method}}).", "method")
+    if meta.batch_size is None:
+        raise InputError("Give the batch size that the profile was recorded at: {profiled_batch}.", "profiled_batch")
+    latency_ms = question.latency_ms
+    if latency_ms is None and not question.without_latency:
+        latency_ms = meta.step_latency_ms
+    profile = counted(profile, latency_ms)
+    where = find_anchor(models, context.catalog, anchor)
+    if latency_ms is not None:
+        check_latency(models, profile, where.instance, latency_ms, trusted=question.trust_latency)
+    gpu, step_ms = anchor_gpu(models, where), latency_ms
+    if step_ms is None:
+        step_ms = profile.device_total_us / US_PER_MS / TYPICAL_RATIO
+    _, step_ms = without_input_wait(profile, step_ms)
+    assert step_ms is not None, "it is given"
+    pixels, work, known = meta.pixels or _USUAL_PIXELS, meta.work, vision_network(profile, question.network)
+    # Their operations are mapped to no models.
+    caveats = [one for one in profile.warnings if one not in (TRANSLATED_WARNING, PADDLE_WARNING)]
+    counts, attends_whole = None, None
+    if known is not None:
+        try:
+            counts = counts_of(known.name, pixels)
+        except InputError as error:
+            caveats.append(str(error))
+    recorded_parameters = meta.parameters or (work.parameters if work is not None else None)
+    if counts is not None and recorded_parameters and not is_alike(counts.parameters, recorded_parameters):
+        caveats.append(f"{known and known.name} has other parameters than the profile, so its name is not used.")
+        counts = None
+    is_read, known_as = False, known.name if counts is not None and known is not None else ""
+    if counts is None and work is not None:
+        counts, attends_whole = counts_of_work(work, meta.batch_size, pixels), attends_whole_image(work, pixels)
+    elif counts is None:
+        counts, is_read = counts_of_work(transformer_work(models, profile, gpu), meta.batch_size, pixels), True
+    code = CHANNELS_LAST if is_tuned(profile) else PLAIN
+    recorded = MeasuredStep(
+        on=(gpu, where.host),
+        batch_size=meta.batch_size,
+        latency_ms=step_ms,
+        network=counts,
+        # PyTorch leaves products in FP32, TensorFlow has them in TF32.
+        precision=canonical(meta.precision) or (FP32 if waits_for_loader(profile) else TF32),
+        training_code=code,
+        checkpointing=False,
+        log_sd=TIME_LOG_SD if latency_ms is not None else _INFERRED_LOG_SD,
+        busy_ms=profile.device_busy_us / US_PER_MS,
+    )
+    return NetworkProfile(
+        **{
+            one.name: getattr(profile, one.name)
+            for one in dataclasses.fields(Profile)
+            if one.init and one.name != "meta"
+        },
+        meta=dataclasses.replace(meta, network=known_as or meta.network, pixels=pixels, parameters=counts.parameters),
+        counts=counts,
+        known_as=known_as,
+        caveats=tuple(caveats),
+        recorded=recorded,
+        attends_whole=attends_whole,
+        is_read=is_read,
+    )
+
+
+#: Whether its name is known, and its work was read off times -> the note on how a transformer's profile was read.
+_KNOWN_BY = {
+    (True, False): Code.TRANSFORMER_BY_NAME,
+    (False, False): Code.TRANSFORMER_BY_SHAPES,
+    (False, True): Code.TRANSFORMER_BY_TIMES,
+}
 
 
 class NetworkPrediction(Prediction, frozen=True, kw_only=True):
@@ -138,17 +263,24 @@ def network_prediction(context: Context, question: ProfileQuestion) -> NetworkPr
     counts, batch_size = profile.counts_at(None), profile.meta.batch_size or 1
     anchor, latency_ms = question.anchor or "", question.latency_ms
     given_ms = {anchor: latency_ms} if anchor and latency_ms is not None else {}
-    code = requested_code(question.training_code)
+    code, precision, recorded = requested_code(question.training_code), question.precision, profile.recorded
+    if recorded is not None:
+        precision = recorded.precision or precision if precision == AS_PROFILED else precision
+        code = recorded.training_code or code if code == AS_PROFILED else code
     step = NetworkStep(
         counts,
         batch_size,
         name=profile.known_as,
         optimizer=profile.optimizer,
-        precision=question.precision,
+        precision=precision,
         training_code=PLAIN if code == AS_PROFILED else code,
         frozen_backbone=profile.frozen_backbone,
+        is_read=profile.is_read,
+        checkpointing=question.checkpointing,
     )
-    measured = [
+    given_ms = {} if recorded is not None else given_ms
+    measured = [] if recorded is None else [recorded]
+    measured += [
         replace(measured_step(context.models, context.catalog, MeasuredTime(place, batch_size, ms)), network=counts)
         for place, ms in {**given_ms, **question.measured}.items()
     ]
@@ -157,9 +289,9 @@ def network_prediction(context: Context, question: ProfileQuestion) -> NetworkPr
     def at(size: int, pixels: int | None, instances: Collection[str] | None) -> NetworkPrediction:
         asked = replace(step, batch_size=size, network=profile.counts_at(pixels))
         wanted = None if instances is None else list(instances)
-        found = estimate(context.models, context.catalog, asked, wanted, measured)
+        estimated = estimate(context.models, context.catalog, asked, wanted, measured)
         is_own = (size, asked.network.pixels) == (batch_size, counts.pixels)
-        fits = dict(found.fits)
+        fits = dict(estimated.fits)
         if size <= batch_size and asked.network.pixels <= counts.pixels and context.models.memory is not None:
             ran = Verdict.FITS, context.models.memory.ran_probability
             fits |= {
@@ -167,20 +299,28 @@ def network_prediction(context: Context, question: ProfileQuestion) -> NetworkPr
                 for name, fit in fits.items()
                 if context.catalog[name].gpu_memory_gib >= ran_gib
             }
+        table, notes = replace(estimated.table, members={}), [Note(Code.COUNTS, text=text) for text in profile.caveats]
+        if recorded is not None:
+            # Whatever was measured, the models learned from no transformer.
+            basis = [Basis.TRANSFERRED if one is Basis.SCALED else one for one in table.basis]
+            table = replace(table, basis=tuple(basis))
+            notes += [*steps_note(profile), Note(_KNOWN_BY[bool(profile.known_as), profile.is_read])]
+            if wait_ms := input_wait_ms(profile):
+                share = wait_ms * US_PER_MS / profile.device_total_us
+                notes.append(Note(Code.INPUT_WAIT, wait=format_ms(wait_ms), share=share))
         return NetworkPrediction(
             anchor=anchor,
             anchor_latency_ms=latency_ms if is_own else None,
             method=METHOD,
-            profile=dataclasses.replace(
-                profile, counts=asked.network, meta=_meta(profile.meta.network, asked.network, size)
-            ),
-            table=replace(found.table, members={}),
-            offers=found.offers,
+            profile=dataclasses.replace(profile, counts=asked.network, meta=_meta(profile.meta, asked.network, size)),
+            table=table,
+            offers=estimated.offers,
             interval_level=LEVEL,
             unknown_operations=NO_UNKNOWN_OPERATIONS,
             similarity=None,
-            warnings=(*(Note(Code.COUNTS, text=text) for text in profile.caveats), *found.warnings),
-            precision=question.precision,
+            warnings=(*notes, *estimated.warnings),
+            precision=precision,
+            checkpointing=question.checkpointing,
             at=at,
             fits=fits,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -24,7 +23,7 @@ from profet_core.catalog.custom_instances import served_custom_path
 from profet_core.catalog.gpus import Gpus
 from profet_core.errors import ArtifactError, CatalogError, InputError, NoPredictionError
 from profet_core.files import default_models_folder, home_folder
-from profet_core.layers.by_name import NO_NETWORK
+from profet_core.layers.by_name import NO_NAMES
 from profet_core.layers.networks import counts_of, named_network, network_in_file_name
 from profet_core.offers import OfferStep
 from profet_core.prediction.checks import refusal_by
@@ -40,8 +39,6 @@ from profet_profiles.units import format_count, positive_number, typed_count
 
 if TYPE_CHECKING:
     from profet_core.training.scaling_model import ScaleoutModel
-
-_LOG = logging.getLogger(__name__)
 
 
 class Context(Struct, frozen=True):
@@ -60,7 +57,7 @@ class Context(Struct, frozen=True):
 
 
 def scaleout_model(context: Context) -> ScaleoutModel:
-    """The model of several GPUs; raises ArtifactError if the models have none."""
+    """Return the model of several GPUs; raises ArtifactError if the models have none."""
     if context.models.scaleout is None:
         raise ArtifactError("These models don't support several GPUs: restore them (git checkout models).")
     return context.models.scaleout
@@ -106,7 +103,9 @@ def load_served() -> Served:
     except (CatalogError, InputError):
         left_out = True
     if left_out:
-        _LOG.warning(CUSTOM_SKIPPED)
+        import logging
+
+        logging.getLogger(__name__).warning(CUSTOM_SKIPPED)
     return Served(context, files, left_out)
 
 
@@ -156,7 +155,7 @@ def chosen_parameters(
     network: str | None, parameters: float | None, meta: ProfileMeta, pixels: int | None
 ) -> NetworkParameters | None:
     """Parameters from the question's network or number, else from the profile; None if unknown."""
-    network = None if network == NO_NETWORK else network
+    network = None if network in NO_NAMES else network
     if network is not None and parameters is not None:
         raise InputError("Give {network} or {parameters}, not both.", "network", "parameters")
     if network is not None:
@@ -177,7 +176,7 @@ def recorded_parameters(meta: ProfileMeta) -> NetworkParameters | None:
     if count is not None:
         return NetworkParameters(count) if 1 <= count <= MAX_PARAMETERS else None
     with suppress(InputError):
-        return parameters_of(meta.network, meta.pixels) if meta.network not in (None, NO_NETWORK) else None
+        return parameters_of(meta.network, meta.pixels) if meta.network not in (None, *NO_NAMES) else None
     return None
 
 
@@ -207,23 +206,23 @@ def filtered_context(
         return selected, names, None
     if not targets:
         raise InputError("Name at least one target: {targets}.", "targets")
-    found, unselected = Targets({}, {}), []
+    requested, unselected = Targets({}, {}), []
     for target in targets:
         named = [] if target in catalog else [gpu.name for gpu in context.gpus.meant(target)]
         having = [name for name, row in catalog.items() if row.gpu in named] if named else [target]
         # An unknown name is rejected where it is read.
         chosen = [name for name in having if name in names or name not in catalog or name == anchor]
-        found.instances.update(dict.fromkeys(chosen))
+        requested.instances.update(dict.fromkeys(chosen))
         if not offer_filter.selects_offers:
             offered = {catalog[name].gpu for name in chosen if name in catalog}
-            found.gpus.update(dict.fromkeys(name for name in named if name not in offered))
+            requested.gpus.update(dict.fromkeys(name for name in named if name not in offered))
         elif not chosen:
             unselected.append(target)
     if unselected:
         raise NoOffersError(
             f"Not among the selected offers: {', '.join(unselected)}. Remove {{targets}} or the filters.", "targets"
         )
-    return selected, names, found
+    return selected, names, requested
 
 
 def market_offers(
@@ -234,7 +233,7 @@ def market_offers(
     price: Mapping[str, float] | None = None,
     spot_discount: float | None = None,
 ) -> tuple[tuple[Instance, ...], Collection[str]]:
-    """Selected offers of a market, at custom prices where given, and the names of their instances.
+    """Return the selected offers of a market, at custom prices where given, and the names of their instances.
 
     Raises NoOffersError if no offer matches; the message says what to widen.
     """
@@ -262,11 +261,11 @@ def filtered_rows(
     rows = list(rows)
     if not offer_filter.given:
         return rows
-    found = wanted = [row for row in rows if row.instance in names or row.instance == anchor]
+    kept = wanted = [row for row in rows if row.instance in names or row.instance == anchor]
     if offer_filter.confidence is not None:
         least = offer_filter.least_confidence
-        found = [row for row in wanted if row.instance == anchor or confidence(row.basis, row.log_sd) >= least]
-    if anchor not in names and all(row.instance == anchor for row in found):
+        kept = [row for row in wanted if row.instance == anchor or confidence(row.basis, row.log_sd) >= least]
+    if anchor not in names and all(row.instance == anchor for row in kept):
         others = [confidence(row.basis, row.log_sd) for row in wanted if row.instance != anchor]
         if not others:
             raise NoOffersError(
@@ -275,18 +274,18 @@ def filtered_rows(
         raise NoOffersError(
             f"No prediction has confidence {offer_filter.confidence}: the highest is {max(others).word}."
         )
-    return found
+    return kept
 
 
 def question_anchor(context: Context, question: ProfileQuestion) -> str:
-    """The anchor's name, as `predict` takes it and checks it.
+    """Return the anchor's name, as `predict` takes it and checks it.
 
     Raises InputError if it is not given and the profile's GPU doesn't identify one; NoPredictionError if the profile's
     GPU is unknown.
     """
     models = context.models
     # No anchor could help.
-    if reason := refusal_by(models, question.profile):
+    if reason := refusal_by(models, question.profile, question.network):
         raise NoPredictionError(reason)
     if question.anchor is not None:
         return question.anchor
@@ -298,14 +297,14 @@ def question_anchor(context: Context, question: ProfileQuestion) -> str:
         )
     if reason := unknown_gpu(models, recorded):
         raise NoPredictionError(reason)
-    found = recorded_on(models, recorded)
-    if found is None:
+    anchor = recorded_on(models, recorded)
+    if anchor is None:
         raise InputError(
             f"{{profile}} was recorded on {recorded}, which matches more than one GPU: choose with {{anchor}} one of "
             f"{', '.join(gpu.name for gpu in models.transfer.gpus.named(recorded))}.",
             *fields,
         )
-    return found
+    return anchor
 
 
 #: Basis of an instance without a prediction.

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from inspect import getattr_static, getdoc
+from operator import attrgetter, itemgetter
 from types import SimpleNamespace, UnionType
 from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
@@ -52,7 +53,36 @@ UNKNOWN_OPERATIONS: Keys = keys("names share mapped unused")
 
 def document(record: object, of: Keys) -> Document:
     """Write a record."""
-    return {key: _value(record, source) for key, source in of.items()}
+    # Keys are constants: what reads their values is made once.
+    if id(of) not in _WRITERS:
+        _WRITERS[id(of)] = of, _writer(of)
+    return _WRITERS[id(of)][1](record)
+
+
+_WRITERS: dict[int, tuple[Keys, Callable[[Any], Document]]] = {}
+
+
+def _writer(of: Keys) -> Callable[[Any], Document]:
+    """Make what writes records; attributes of one part of a record, such as its offer, are read off it together."""
+    paths = {key: source.partition(".") for key, source in of.items() if isinstance(source, str)}
+    heads = list(dict.fromkeys(head for head, *_ in paths.values()))
+    read_heads = [_getter(head) for head in heads]
+    read = [(key, heads.index(head), _getter(rest) if rest else None) for key, (head, _, rest) in paths.items()]
+    others = {key: source for key, source in of.items() if key not in paths}
+
+    def write(record: Any) -> Document:
+        parts = [get(record) for get in read_heads]
+        written: Document = {
+            key: part if get is None or part is None else get(part)
+            for key, place, get in read
+            for part in (parts[place],)
+        }
+        if not others:
+            return written
+        written |= {key: _value(record, source) for key, source in others.items()}
+        return {key: written[key] for key in of}
+
+    return write
 
 
 def _value(record: object, source: Source | tuple[Source, Keys]) -> object:
@@ -66,6 +96,8 @@ def _value(record: object, source: Source | tuple[Source, Keys]) -> object:
 @cache
 def _getter(path: str) -> Callable[[Any], Any]:
     names = [int(name) if name.isdigit() else name for name in path.split(".")]
+    if len(names) == 1:
+        return itemgetter(names[0]) if isinstance(names[0], int) else attrgetter(names[0])
 
     def get(record: Any) -> Any:
         for name in names:

@@ -69,6 +69,7 @@ def answer_estimate(context: Context, question: EstimateQuestion, file: Network 
         precision=question.precision,
         training_code=question.training_code or PLAIN,
         frozen_backbone=question.frozen_backbone,
+        checkpointing=question.checkpointing,
     )
     wanted = None if targets is None else [*targets.instances, *targets.gpus]
     sizes = question.batch, question.images, question.validation_images
@@ -76,19 +77,19 @@ def answer_estimate(context: Context, question: EstimateQuestion, file: Network 
     measured = [measured_step(context.models, context.catalog, one) for one in times]
     if question.log is not None:
         measured.append(_logged_step(context, question, question.log, counts, is_file=file is not None))
-    found = estimate(context.models, context.catalog, step, wanted, measured)
-    chosen = {row.instance for row in filtered_rows(found.rows, offer_filter, names, "")}
-    kept = chosen | found.gpus.numbers.keys()
-    regimes = {name: regime for name, regime in found.regimes.items() if name in kept}
-    fits = {name: fit for name, fit in found.fits.items() if name in kept}
-    offers = tuple(one for one in found.offers if one[0].name in chosen)
-    found = replace(found, name=name, offers=offers, regimes=regimes, fits=fits)
-    rows = found.rows
+    estimated = estimate(context.models, context.catalog, step, wanted, measured)
+    chosen = {row.instance for row in filtered_rows(estimated.rows, offer_filter, names, "")}
+    kept = chosen | estimated.gpus.numbers.keys()
+    regimes = {name: regime for name, regime in estimated.regimes.items() if name in kept}
+    fits = {name: fit for name, fit in estimated.fits.items() if name in kept}
+    offers = tuple(one for one in estimated.offers if one[0].name in chosen)
+    estimated = replace(estimated, name=name, offers=offers, regimes=regimes, fits=fits)
+    rows = estimated.rows
     costs, profiled, warnings = None, None, [Note(Code.COUNTS, text=text) for text in (file.caveats if file else ())]
     if question.images is not None:
         work = Workload(question.images, question.batch, question.epochs, question.validation_images)
         costs = {plan.instance: plan for plan in costed(work, rows)}
-    warnings += found.warnings
+    warnings += estimated.warnings
     if question.profile is not None:
         asked = ProfileQuestion(
             profile=question.profile,
@@ -96,12 +97,13 @@ def answer_estimate(context: Context, question: EstimateQuestion, file: Network 
             profiled_precision=question.profiled_precision,
             precision=question.precision,
             training_code=question.training_code or AS_PROFILED,
+            checkpointing=question.checkpointing,
         )
         profiled = predicted_profile(context, asked, read_as(question.profile, None), question.latency_ms)
         warnings += [Note(Code.COMPARED_PROFILE, text=note) for note in profiled.warnings]
         warnings += other_sizes(profiled.profile, question.batch, counts.pixels)
     return EstimateAnswer(
-        estimate=found,
+        estimate=estimated,
         costs=costs,
         profiled=profiled,
         disagreements=() if profiled is None else disagreements(rows, profiled),
@@ -147,8 +149,8 @@ class EstimatedRow(NamedTuple):
 
 
 def _rows(answer: EstimateAnswer) -> list[EstimatedRow]:
-    found, costs = answer.estimate, answer.costs or {}
-    return [EstimatedRow(row, found.regimes[row.instance], costs.get(row.instance)) for row in found.rows]
+    estimated, costs = answer.estimate, answer.costs or {}
+    return [EstimatedRow(row, estimated.regimes[row.instance], costs.get(row.instance)) for row in estimated.rows]
 
 
 def _compared(answer: EstimateAnswer) -> EstimateAnswer | None:

@@ -10,7 +10,12 @@ from typing import Any, Unpack
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from profet_core.answers.by_layers import NetworkPrediction, NetworkProfile, network_prediction
+from profet_core.answers.by_layers import (
+    NetworkPrediction,
+    NetworkProfile,
+    network_prediction,
+    recorded_transformer,
+)
 from profet_core.answers.context import Context, Targets, filtered_context, filtered_rows, question_anchor
 from profet_core.answers.documents import GPU_ROW, STEP_ROW, UNKNOWN_OPERATIONS, Keys, keys
 from profet_core.catalog import Catalog
@@ -22,8 +27,18 @@ from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.operations import is_set_aside, kind_of
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError, ProfetError
 from profet_core.layers.by_name import step_by_counts
+from profet_core.layers.estimate import checkpointed_note
 from profet_core.offers import OfferTable
-from profet_core.prediction.checks import Diagnosis, check_latency, counted, diagnose, read_as, refusal, refusal_by
+from profet_core.prediction.checks import (
+    Diagnosis,
+    check_latency,
+    counted,
+    diagnose,
+    is_transformer,
+    read_as,
+    refusal,
+    refusal_by,
+)
 from profet_core.prediction.counts import ByCounts
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import PredictOptions, predict
@@ -32,7 +47,7 @@ from profet_core.prediction.sizes import curves_at, joint_predictions, other_net
 from profet_core.prediction.table import Prediction
 from profet_core.prediction.targets import find_anchor
 from profet_core.questions import PredictQuestion, ProfileQuestion, TrainingQuestion
-from profet_core.training.memory import FitAnswer, fit_answer, gpu_memory_gib, recorded_step
+from profet_core.training.memory import CHECKPOINTING, FitAnswer, fit_answer, gpu_memory_gib, recorded_step
 from profet_core.transfer.custom_gpu import speed_bounds, with_custom_gpus
 from profet_profiles import Profile
 from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS
@@ -88,6 +103,10 @@ def predicted_profile(
             f"The profile says its precision is {recorded}, not {stated}: remove {{profiled_precision}}.",
             "profiled_precision",
         )
+    if is_transformer(profile, question.network):
+        asked = structs.replace(question, latency_ms=latency_ms, anchor=anchor)
+        found = recorded_transformer(context, asked, profile, anchor)
+        return network_prediction(context, structs.replace(asked, profile=found))
     if latency_ms is None and not question.without_latency:
         latency_ms = profile.meta.step_latency_ms
     every: PredictOptions = {
@@ -98,14 +117,20 @@ def predicted_profile(
         "by_counts": partial(step_by_counts, given=question.network),
         **options,
     }
-    return predict(context.models, context.catalog, profile, anchor, latency_ms=latency_ms, **every)
+    predicted = predict(context.models, context.catalog, profile, anchor, latency_ms=latency_ms, **every)
+    if not question.checkpointing:
+        return predicted
+    again = CHECKPOINTING[False]
+    table = predicted.table.slowed(again.time_factor, again.time_log_sd)
+    warnings = *predicted.warnings, checkpointed_note(is_transformer=False)
+    return structs.replace(predicted, table=table, warnings=warnings, checkpointing=True)
 
 
 def _sized(profile: Profile, batch_size: int | None, pixels: int | None, which: str) -> Profile:
-    """The profile with its size, as given or recorded; `which`, profiled or second, is the fields' prefix."""
+    """Return the profile with its size, as given or recorded; `which`, profiled or second, is the fields' prefix."""
     if batch_size is None and pixels is None:
         return profile
-    found: dict[str, Any] = {}
+    sizes: dict[str, Any] = {}
     for field, option, what, given in (
         ("batch_size", "batch", "batch size", batch_size),
         ("pixels", "pixels", "pixel size", pixels),
@@ -116,8 +141,8 @@ def _sized(profile: Profile, batch_size: int | None, pixels: int | None, which: 
             raise InputError(
                 f"The profile says it was recorded at {what} {recorded}, not {given}: remove {{{name}}}.", name
             )
-        found[field] = recorded if given is None else whole_number(f"The {what}", given)
-    return profile.with_meta(**found)
+        sizes[field] = recorded if given is None else whole_number(f"The {what}", given)
+    return profile.with_meta(**sizes)
 
 
 class PredictedTraining(Struct, frozen=True):
@@ -175,6 +200,8 @@ def predicted_training(
     """
     first = prediction or predicted_question(context, question)
     if isinstance(first, NetworkPrediction):
+        if question.second is not None:
+            raise OptionalInputError("{second} is for CNNs: other sizes follow from the network's layers.", "second")
         here = first.at(question.at_batch or first.batch_size or 1, question.at_pixels, None)
         return PredictedTraining((first,), here.batch_size or 1, here.pixels, here.predictions, here.warnings)
     if first.batch_size is None and question.images is not None:
@@ -209,7 +236,7 @@ def steps_along(
     other: int | None,
     instances: Collection[str],
 ) -> list[OfferTable]:
-    """Steps of instances at each size of an axis; those of a network without a profile are estimated at each."""
+    """Return the steps of instances at each size of an axis; those of a network alone are estimated at each."""
     first = training.prediction
     if not isinstance(first, NetworkPrediction):
         return curves_at(context.models, training.known, axis, sizes, other, instances=instances)
@@ -227,12 +254,18 @@ def fits_in_training(
     at : batch size and pixels, if not the training's.
     """
     batch_size, pixels = at or (training.batch_size, training.pixels)
-    size: dict[str, Any] = {"pixels": pixels, "batch_size": batch_size if training.prediction.batch_size else None}
-    return memory_fits(context, training.known, training.ran_on, instances, **size)
+    known_size = batch_size if training.prediction.batch_size else None
+    return memory_fits(context, training.known, training.ran_on, instances, batch_size=known_size, pixels=pixels)
 
 
 def memory_fits(
-    context: Context, known: Sequence[Prediction], ran_on: Sequence[str], instances: Iterable[str], **size: Any
+    context: Context,
+    known: Sequence[Prediction],
+    ran_on: Sequence[str],
+    instances: Iterable[str],
+    *,
+    batch_size: int | None = None,
+    pixels: int | None = None,
 ) -> Mapping[str, FitAnswer]:
     """Instance -> whether the predicted step fits in its memory.
 
@@ -240,24 +273,28 @@ def memory_fits(
     ----------
     known : one or two predictions of the network.
     ran_on : other instances that the first one's step ran on.
-    size : as `fit_answer` takes it.
+    batch_size, pixels : of the step, if not the profile's.
     """
     models, catalog, gpus = context.models, context.catalog, context.gpus
     if models.memory is None:
         return {}
     if isinstance(only := known[0], NetworkPrediction):
-        sizes = size.get("batch_size") or only.batch_size or 1, size.get("pixels")
-        return only.at(*sizes, list(instances)).fits
+        return only.at(batch_size or only.batch_size or 1, pixels, list(instances)).fits
     first, second = known[0], known[1].profile if len(known) > 1 else None
     half, recorded_half = first.precision in HALF, canonical(first.profile.meta.precision) in HALF
     share = models.transfer.rates.activation_share
     # Activations in the precision of the answer over those of the profiled step.
     growth = 1.0 if half == recorded_half else share if half else 1 / share
-    step = recorded_step(first.profile, catalog, gpus, (first.anchor, *ran_on), second)
+    step = recorded_step(
+        first.profile, catalog, gpus, (first.anchor, *ran_on), second, checkpointing=first.checkpointing
+    )
     memories_gib = {name: gpu_memory_gib(catalog, gpus, name) for name in instances}
     # Only an instance's memory matters, and many have the same.
     every = set(memories_gib.values())
-    answers = {gib: fit_answer(models.memory, step, gib, precision_growth=growth, **size) for gib in every}
+    answers = {
+        gib: fit_answer(models.memory, step, gib, precision_growth=growth, batch_size=batch_size, pixels=pixels)
+        for gib in every
+    }
     return {name: answers[gib] for name, gib in memories_gib.items()}
 
 
@@ -280,21 +317,21 @@ def _second_prediction(context: Context, question: TrainingQuestion, second: Pro
                 else _measured_workload(context, question, recorded, None)
             )
             more = {"measured_ms": question.measured, "measured_from": measured_from}
-        found = predicted_profile(context, question, profile, question.second_latency_ms, **more)
-        if found.profile.operations == first.profile.operations:
+        predicted = predicted_profile(context, question, profile, question.second_latency_ms, **more)
+        if predicted.profile.operations == first.profile.operations:
             raise InputError("it is the same as the first profile: give a profile at another size.")
-        if found.batch_size is None:
+        if predicted.batch_size is None:
             raise InputError("give the batch size it was recorded at: {second_batch}.", "second_batch")
-        if first.pixels is not None and found.pixels is None:
+        if first.pixels is not None and predicted.pixels is None:
             raise InputError("give the pixel size it was recorded at: {second_pixels}.", "second_pixels")
-        if lines := other_networks(first.profile, found.profile):
+        if lines := other_networks(first.profile, predicted.profile):
             raise InputError(lines[0])
-        if (first.batch_size, first.pixels) == (found.batch_size, found.pixels):
+        if (first.batch_size, first.pixels) == (predicted.batch_size, predicted.pixels):
             raise InputError("it has the same batch and pixel size as the first: give a profile at another size.")
     except ProfetError as error:
         kind = NoSecondPredictionError if isinstance(error, NoPredictionError) else OptionalInputError
         raise kind(f"{{second}}: {error.args[0]}", "second", *error.fields) from None
-    return found
+    return predicted
 
 
 class PredictAnswer(Struct, frozen=True):
@@ -326,12 +363,12 @@ def answer_predict(context: Context, question: PredictQuestion) -> PredictAnswer
         # A machine's name is no GPU's, which may be the anchor.
         alone = [machine_with(name, context.gpus[name].memory_gib, f"machine with {name}") for name in targets.gpus]
         wider = replace(context, catalog=Catalog([*context.catalog.all_offers, *alone]))
-        found = predicted_question(wider, structs.replace(question, targets=[offer.name for offer in alone]))
-        rows = [row for row in found.predictions if row.offer in alone]
+        predicted = predicted_question(wider, structs.replace(question, targets=[offer.name for offer in alone]))
+        rows = [row for row in predicted.predictions if row.offer in alone]
         named = [replace(row.offer, name=row.offer.gpu) for row in rows]
-        gpus = found.predictions.take([row.number for row in rows], named)
+        gpus = predicted.predictions.take([row.number for row in rows], named)
         if not targets.instances:
-            prediction = replace(found, offers=tuple(one for one in found.offers if one[0] not in alone))
+            prediction = replace(predicted, offers=tuple(one for one in predicted.offers if one[0] not in alone))
     rows = filtered_rows(prediction.predictions, offer_filter, names, prediction.anchor)
     kept = {row.instance: None for row in rows}
     if len(kept) < len(prediction.predictions):
@@ -376,31 +413,31 @@ def answer_compare(context: Context, questions: Iterable[ProfileQuestion]) -> li
     return [_each(context, one) for one in questions]
 
 
-def _each(context: Context, one: ProfileQuestion) -> EachPrediction:
+def _each(context: Context, question: ProfileQuestion) -> EachPrediction:
     models, catalog = context.models, context.catalog
-    models.method(one.method)
-    if isinstance(one.profile, NetworkProfile):
+    models.method(question.method)
+    if isinstance(question.profile, NetworkProfile):
         try:
-            return EachPrediction(one.profile, predicted_question(context, one))
+            return EachPrediction(question.profile, predicted_question(context, question))
         except (InputError, NoPredictionError) as error:
-            return EachPrediction(one.profile, refusal=str(error))
-    profile, latency_ms, doubt = counted(one.profile, one.latency_ms), one.latency_ms, ""
-    if refused := refusal_by(models, profile):
+            return EachPrediction(question.profile, refusal=str(error))
+    profile, latency_ms, doubt = counted(question.profile, question.latency_ms), question.latency_ms, ""
+    if refused := refusal_by(models, profile, question.network):
         return EachPrediction(profile, refusal=refused)
-    if one.anchor is None:
+    if question.anchor is None:
         return EachPrediction(profile)
-    anchor = find_anchor(models, catalog, one.anchor)
+    anchor = find_anchor(models, catalog, question.anchor)
     try:
         if latency_ms is not None:
             check_latency(models, profile, anchor.instance, latency_ms)
     except InputError as error:
         latency_ms, doubt = None, f"{error.args[0]} The prediction doesn't use it."
     try:
-        found = predicted_profile(context, structs.replace(one, without_latency=True), profile, latency_ms)
+        prediction = predicted_profile(context, structs.replace(question, without_latency=True), profile, latency_ms)
     except InputError as error:
         # The method doesn't support this anchor.
         return EachPrediction(profile, refusal=str(error), doubt=doubt)
-    return EachPrediction(profile, found, doubt=doubt)
+    return EachPrediction(profile, prediction, doubt=doubt)
 
 
 class Placement(Struct, frozen=True):
@@ -447,7 +484,7 @@ def placements(models: Models, profile: Profile) -> tuple[Placement, ...]:
     names = tuple(profile.operations)
     class_columns, cluster_columns = classes.place(names), features.place(names)
     busy_us = profile.busy_total_us
-    found = [
+    rows = [
         Placement(
             operation=name,
             time_us=time_us,
@@ -462,7 +499,7 @@ def placements(models: Models, profile: Profile) -> tuple[Placement, ...]:
         )
         for name, time_us in profile.operations.items()
     ]
-    return tuple(sorted(found, key=lambda row: (-row.time_us, row.operation)))
+    return tuple(sorted(rows, key=lambda row: (-row.time_us, row.operation)))
 
 
 class InsideAnswer(Struct, frozen=True):
@@ -486,15 +523,15 @@ class InsideAnswer(Struct, frozen=True):
 
 def answer_inside(context: Context, profile: Profile, latency_ms: float | None) -> InsideAnswer:
     """Inspect a profile; `latency_ms` is the step latency on its anchor, None if unknown."""
-    found = counted(profile, latency_ms)
-    idle_us = {prefix: found.operations.get(f"{prefix}IDLE", 0.0) for prefix in (HOST_PREFIX, DEVICE_PREFIX)}
+    mean_step = counted(profile, latency_ms)
+    idle_us = {prefix: mean_step.operations.get(f"{prefix}IDLE", 0.0) for prefix in (HOST_PREFIX, DEVICE_PREFIX)}
     return InsideAnswer(
-        profile=found,
-        warnings=tuple(dict.fromkeys(line for line in (refusal(found), *found.warnings) if line)),
-        diagnosis=diagnose(found, latency_ms),
-        operations=tuple(placements(context.models, found)),
-        host_us=(found.host_total_us - idle_us[HOST_PREFIX], idle_us[HOST_PREFIX]),
-        gpu_us=(found.device_total_us - idle_us[DEVICE_PREFIX], idle_us[DEVICE_PREFIX]),
+        profile=mean_step,
+        warnings=tuple(dict.fromkeys(line for line in (refusal(mean_step), *mean_step.warnings) if line)),
+        diagnosis=diagnose(mean_step, latency_ms),
+        operations=tuple(placements(context.models, mean_step)),
+        host_us=(mean_step.host_total_us - idle_us[HOST_PREFIX], idle_us[HOST_PREFIX]),
+        gpu_us=(mean_step.device_total_us - idle_us[DEVICE_PREFIX], idle_us[DEVICE_PREFIX]),
     )
 
 

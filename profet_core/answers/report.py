@@ -62,7 +62,7 @@ class ReportSource(Struct, frozen=True):
 
 
 def report_source(profile: str, prediction: Prediction, models: Models, warnings: Iterable[str]) -> ReportSource:
-    """What advice on a prediction was made from, today; `profile` is its name, as a person knows it."""
+    """Return what advice on a prediction was made from, today; `profile` is its name, as a person knows it."""
     latency_ms = prediction.anchor_latency_ms
     step = "step latency not given" if latency_ms is None else f"step latency {format_ms(latency_ms)}"
     digest = str(models.manifest["checksum"])
@@ -74,7 +74,7 @@ def report_source(profile: str, prediction: Prediction, models: Models, warnings
 
 
 def report_html(advice: Advice, source: ReportSource) -> str:
-    """The page. All that is not ours in it is text, whatever it holds."""
+    """Write the page. All that is not ours in it is text, whatever it holds."""
     page = Template(resources.files("profet_core.answers").joinpath("report.html").read_text(encoding="utf-8"))
     (answer, *others), shown = answer_sentences(advice), _shown(advice)
     unit = shared_time_unit(plan.total_s for plan in shown)
@@ -93,7 +93,7 @@ def report_html(advice: Advice, source: ReportSource) -> str:
 
 
 def _shown(advice: Advice) -> list[Plan]:
-    """The plans that have a row: all, or where they are many one of each GPU."""
+    """Return the plans that have a row: all, or where they are many one of each GPU."""
     if len(advice.plans) <= _MAX_PLANS:
         return list(advice.plans)
     return shortlist(advice.plans, named_plans(advice), _MAX_PLANS)
@@ -101,15 +101,15 @@ def _shown(advice: Advice) -> list[Plan]:
 
 def _inputs(advice: Advice, source: ReportSource) -> list[tuple[str, str]]:
     limits = advice.limits
-    found = [
+    facts = [
         ("Profile", "; ".join((source.profile, *source.profile_facts))),
         ("Training", _training(advice.workload)),
     ]
     if limits.deadline_s is not None:
-        found.append(("Deadline", format_duration(limits.deadline_s)))
+        facts.append(("Deadline", format_duration(limits.deadline_s)))
     if limits.budget_usd is not None:
-        found.append(("Budget", format_usd(limits.budget_usd)))
-    return [*found, ("Certainty", format_certainty(limits.certainty))] if len(found) > 2 else found
+        facts.append(("Budget", format_usd(limits.budget_usd)))
+    return [*facts, ("Certainty", format_certainty(limits.certainty))] if len(facts) > 2 else facts
 
 
 def _training(work: Workload) -> str:
@@ -142,7 +142,7 @@ def _plan_row(plan: Plan, unit: TimeUnit, *, chosen: bool) -> str:
 
 
 def _rent(launch: Launch) -> str:
-    """The provider's page, what is known and to be checked, and the task."""
+    """Return the provider's page, what is known and to be checked, and the task."""
     lines = map(escape, (launch.page, launch.availability, launch.checklist))
     task = f"<pre>{escape(launch.skypilot or launch.dstack)}</pre>" if launch.skypilot or launch.dstack else ""
     return f"<p>{'<br>'.join(filter(None, lines))}</p>{task}"

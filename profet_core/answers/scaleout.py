@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -76,7 +76,7 @@ class OneGpu(Struct, frozen=True):
 
 
 def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
-    """A step predicted from a profile and scaled to other batch sizes.
+    """Return a step predicted from a profile and scaled to other batch sizes.
 
     For a GPU anchor, another batch size is taken from offers with that GPU.
     """
@@ -90,6 +90,11 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
             warnings.extend(trainings[batch_size].warnings)
         return trainings[batch_size]
 
+    @cache
+    def fits_at(batch_size: int) -> Mapping[str, FitAnswer]:
+        """Of all instances at once: a network is estimated anew at each size."""
+        return fits_in_training(context, at(batch_size), (*catalog, *({anchor} - {"", *catalog})))
+
     def step_at(instance: str, batch_size: int) -> OfferStep:
         training, names = at(batch_size), [instance]
         if instance == anchor and instance not in catalog:
@@ -98,8 +103,8 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
             having = [offer for offer in catalog.values() if offer.gpu == instance]
             names = [offer.name for offer in sorted(having, key=lambda offer: offer.gpu_count)]
         rows, known = training.step_times.numbers, training.latencies_ms
-        found = next((rows[name] for name in names if name in known), None)
-        if found is None:
+        row = next((rows[name] for name in names if name in known), None)
+        if row is None:
             way = "give it ({latency_ms}) or " if given_ms is None else ""
             raise InputError(
                 f"The step latency on {instance} at batch {batch_size} is unknown: {way}name another instance "
@@ -107,7 +112,7 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
                 "latency_ms",
                 "instance",
             )
-        return training.step_times[found]
+        return training.step_times[row]
 
     return OneGpu(
         gpu=catalog[anchor].gpu if anchor in catalog else anchor,
@@ -116,7 +121,7 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
         known=first.latencies_ms.keys(),
         supports_batch=lambda size: size == batch or BATCH_SIZES[0] <= size <= BATCH_SIZES[1],
         step_at=step_at,
-        fit_at=lambda instance, size: fits_in_training(context, at(size), [instance]).get(instance),
+        fit_at=lambda instance, size: fits_at(size).get(instance),
         pixels=first.pixels,
         meta=named_meta(first.profile),
         warnings=warnings,
@@ -124,7 +129,7 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
 
 
 def measured_one_gpu(context: Context, gpus: Sequence[str], latency_ms: float, batch_size: int | None) -> OneGpu:
-    """A step measured on one named GPU: known on instances with that GPU, at that batch size."""
+    """Return a step measured on one named GPU: known on instances with that GPU, at that batch size."""
     if len(gpus) != 1:
         raise InputError("Give the GPU that the step was measured on: {gpu} V100.", "gpu")
     if batch_size is None:
@@ -168,6 +173,7 @@ def profiled_training(question: ScaleoutQuestion) -> TrainingQuestion | None:
         profiled_precision=question.profiled_precision,
         training_code=question.training_code,
         precision=question.precision,
+        checkpointing=question.checkpointing,
         network=question.network,
         images=question.images,
         at_batch=question.batch,
@@ -415,9 +421,8 @@ class ScaleoutPlans(Struct, frozen=True, dict=True):
         return found
 
     def _one_gpu(self, row: OfferStep, batch_size: int) -> GpuStep:
-        question, parameters, pixels = self.question, self._network.count, self.source.pixels
-        network = {"gradients": question.gradients, "pixels": pixels, "tensors": question.tensors}
-        return GpuStep.from_row(row, batch_size, parameters, **network)
+        question, parameters = self.question, self._network.count
+        return GpuStep.from_row(row, batch_size, parameters, question.gradients, self.source.pixels, question.tensors)
 
     def _counts(self, per_node: int) -> tuple[int, ...]:
         """Numbers of GPUs, ascending: part of a node, or whole nodes."""
@@ -431,12 +436,12 @@ class ScaleoutPlans(Struct, frozen=True, dict=True):
             usual = (*usual, total)
         # One process can't span nodes.
         most = per_node if Strategy(question.strategy) is Strategy.ONE_PROCESS else MAX_GPUS
-        known = [gpus for gpus in sorted(set(usual)) if gpus <= most and self._can_share(gpus)]
-        if not known:
+        counts = [gpus for gpus in sorted(set(usual)) if gpus <= most and self._can_share(gpus)]
+        if not counts:
             raise InputError(
                 f"No number of GPUs divides a global batch of {question.global_batch}: choose another one."
             )
-        return tuple(known)
+        return tuple(counts)
 
     def _can_share(self, gpus: int) -> bool:
         """Whether the batch divides evenly among that many GPUs, into a size at which steps are known."""
@@ -454,11 +459,11 @@ class ScaleoutPlans(Struct, frozen=True, dict=True):
         question, source = self.question, self.source
         name, batch = source.instance if offer is None else offer.name, question.global_batch
         one = self._one_gpu(source.step_at(name, self._batch(gpus)), self._batch(gpus))
-        can = [each for each in Strategy if each is not Strategy.ONE_PROCESS or (one.tensors and gpus <= links.gpus)]
+        can = [way for way in Strategy if way is not Strategy.ONE_PROCESS or (one.tensors and gpus <= links.gpus)]
         chosen = Strategy(question.strategy)
         every = {
-            each: self._epoch(scaled_step(self.model, one, links, gpus, each), offer)
-            for each in dict.fromkeys((chosen, *can))
+            way: self._epoch(scaled_step(self.model, one, links, gpus, way), offer)
+            for way in dict.fromkeys((chosen, *can))
         }
         epoch, over_one = every[chosen], None
         if batch is not None and _scalable(batch) and source.supports_batch(batch):
@@ -466,7 +471,7 @@ class ScaleoutPlans(Struct, frozen=True, dict=True):
             whole_ms = source.step_at(name, batch).latency_ms
             if whole_ms is not None:
                 over_one = min(whole_ms, gpus * one.latency_ms) / epoch.step.latency_ms
-        others = {each: every[each] for each in can}
+        others = {way: every[way] for way in can}
         return CurveRow(
             epoch.step, epoch.epoch_s, epoch.epoch_usd, over_one, others, source.fit_at(name, one.batch_size)
         )

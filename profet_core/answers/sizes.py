@@ -96,47 +96,47 @@ def at_largest_batch(context: Context, advice: AdviseAnswer, rows: Iterable[Plan
     largest = [min(row.fit.largest_batch or 0, most) for row in every if row.fit]
     sizes = sorted(set(largest))
     tables = _tables(context, advice, "batch", every, sizes)
-    found = [tables[sizes.index(size)][place] for place, size in enumerate(largest)]
-    return [plan for plan in found if plan.has_number]
+    plans = [tables[sizes.index(size)][place] for place, size in enumerate(largest)]
+    return [plan for plan in plans if plan.has_number]
 
 
 def _tables(
     context: Context, advice: AdviseAnswer, axis: str, rows: Sequence[Plan], sizes: Sequence[int]
 ) -> list[CostTable]:
-    """The training on the offers of these rows at each size; a latency that is not known is the reason for no plan."""
+    """Cost the training on these rows' offers at each size; a latency that is not known is the reason for no plan."""
     training, names = advice.training, {row.instance for row in rows}
     other = training.pixels if axis == "batch" else training.batch_size
-    found, offers = [], [row.offer for row in rows]
+    tables, offers = [], [row.offer for row in rows]
     curves = steps_along(context, training, axis, sizes, other, names)
     for size, one_gpu in zip(sizes, curves, strict=True):
         at = _size(training, axis, size)
         steps = node_rows(context, advice.question, training, one_gpu, offers, at)
-        known, latencies_ms = steps.numbers, steps.latencies_ms
+        numbers, latencies_ms = steps.numbers, steps.latencies_ms
         table = costed(
             replace(advice.advice.workload, batch_size=at[0]),
-            steps.take([known.get(offer.name, -1) for offer in offers], offers),
+            steps.take([numbers.get(offer.name, -1) for offer in offers], offers),
             advice.advice.limits,
             fits=[row.fit for row in rows],
             reasons=["" if offer.name in latencies_ms else "no latency" for offer in offers],
             anchor=advice.advice.table.anchor,
         )
-        found.append(table)
-    return found
+        tables.append(table)
+    return tables
 
 
 def _largest_fits(context: Context, training: PredictedTraining, axis: str, rows: Sequence[Plan]) -> dict[str, int]:
     """Instance -> `SizeCurve.largest_fit`."""
     if axis == "batch":
-        known = {row.offer.name: row.fit.largest_batch or 0 for row in rows if row.fit is not None}
-        return {name: batch for name, batch in known.items() if batch < axis_range(axis)[1]}
-    found: dict[str, int] = {}
+        batches = {row.offer.name: row.fit.largest_batch or 0 for row in rows if row.fit is not None}
+        return {name: batch for name, batch in batches.items() if batch < axis_range(axis)[1]}
+    largest: dict[str, int] = {}
     fitting, instances = 0, [row.offer.name for row in rows]
     for size in KNOTS[axis]:
         for name, fit in fits_in_training(context, training, instances, _size(training, axis, size)).items():
-            if name not in found and fit.verdict is not Verdict.FITS:
-                found[name] = fitting
+            if name not in largest and fit.verdict is not Verdict.FITS:
+                largest[name] = fitting
         fitting = size
-    return found
+    return largest
 
 
 def _size(training: PredictedTraining, axis: str, size: int) -> tuple[int, int | None]:

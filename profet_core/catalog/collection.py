@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -170,6 +169,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     >>> nearest("g4dn.xlagre", ["p3.2xlarge", "g4dn.xlarge"])
     'choose one of g4dn.xlarge, p3.2xlarge, or another that `profet instances` lists'
     """
+    import difflib
+
     names = list(known)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or names[:3]
     return f"choose one of {', '.join(close)}, or another that `profet instances` lists"
@@ -387,6 +388,8 @@ def _what_there_is(field: str, offer_filter: OfferFilter, offers: Sequence[Insta
     known = {str(getattr(offer, field)) for offer in offers}
     value = getattr(offer_filter, field)
     wanted = value[0] if isinstance(value, tuple) else str(value)
+    import difflib
+
     close = difflib.get_close_matches(wanted, known, n=_MAX_CLOSE) if len(known) > _MAX_SHOWN else []
     return f"choose one of {'; '.join(sorted(close or known)[:_MAX_SHOWN])}"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Collection, Iterable
@@ -165,6 +164,8 @@ class Gpus(dict[str, Gpu]):
         if is_part_of_a_gpu(name) or is_laptops(name):
             what = "a GPU slice" if is_part_of_a_gpu(name) else "a laptop GPU"
             raise InputError(f"{name!r} is {what}, not the card that specs are known for.")
+        import difflib
+
         names = {name.lower(): gpu.name for gpu in self.values() for name in (gpu.name, gpu.model)}
         close = difflib.get_close_matches(gpu_model(name).lower(), list(names), n=1)
         meant = f"; did you mean {names[close[0]]}?" if close else "."

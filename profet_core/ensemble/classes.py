@@ -188,8 +188,8 @@ class OperationClasses(Struct, frozen=True, dict=True):
     @cached_property
     def _served(self) -> frozenset[OperationKind]:
         """Kinds of the training operations in their classes."""
-        found = {(kind_of(name), group) for group, names in self.device.items() for name in names}
-        return frozenset(kind for kind, group in found if kind and kind.operation_class == group)
+        kinds = {(kind_of(name), group) for group, names in self.device.items() for name in names}
+        return frozenset(kind for kind, group in kinds if kind and kind.operation_class == group)
 
     def encode_table(
         self, operations: Sequence[str], times_us: np.ndarray, may_be_cut: np.ndarray | bool = True

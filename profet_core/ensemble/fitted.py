@@ -55,7 +55,7 @@ class DenseStack(Struct, frozen=True):
         return inputs
 
     def run(self, seen: np.ndarray) -> np.ndarray:
-        """Outputs of all networks, (rows, inputs) -> (models, rows, outputs)."""
+        """Return the outputs of all networks, (rows, inputs) -> (models, rows, outputs)."""
         chunk = max(1, _VALUES_TOGETHER // max(kernel[0].size for kernel in self.kernels))
         if len(seen) > chunk:
             parts = [self.run(seen[start : start + chunk]) for start in range(0, len(seen), chunk)]
@@ -111,7 +111,7 @@ class TreeStack(Struct, frozen=True, dict=True):
         return len(self.roots)
 
     def run(self, seen: FloatArray) -> FloatArray:
-        """Outputs of all ensembles, (rows, inputs) -> (models, rows, 1)."""
+        """Return the outputs of all ensembles, (rows, inputs) -> (models, rows, 1)."""
         if seen.shape[1] != self.inputs:
             raise ValueError(f"{self.inputs} columns are needed, not {seen.shape[1]}")
         chunk = max(1, _TREES_TOGETHER // max(1, self.roots.size))

@@ -38,14 +38,14 @@ def device_total(xp: ModuleType, classes_ms: Array, device_classes: int) -> Arra
 
 
 def step_scale(xp: ModuleType, classes_ms: Array, device_classes: int, latency_ms: Array | None) -> Array:
-    """The anchor's latency, or the device total if it is unknown (None), (..., 1)."""
+    """Return the anchor's latency, or the device total if it is unknown (None), (..., 1)."""
     return device_total(xp, classes_ms, device_classes) if latency_ms is None else latency_ms
 
 
 def network_inputs(
     xp: ModuleType, member: str, classes_ms: Array, device_classes: int, latency_ms: Array | None, sizes: Array | None
 ) -> Array:
-    """Inputs of a member.
+    """Return the inputs of a member.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def size_inputs(xp: ModuleType, batch_size: Array, pixels: Array) -> Array:
 
 
 def outputs_of(member: str, device_classes: int) -> int:
-    """Number of outputs of a member."""
+    """Return the number of outputs of a member."""
     return device_classes + 2 if member == CLASS_RATIO else 1
 
 
@@ -141,7 +141,7 @@ class StepInputs(Struct, frozen=True):
     doubt: FloatArray
 
     def of_rows(self, rows: np.ndarray, sizes: FloatArray | None) -> StepInputs:
-        """A subset of profiles, by index, with the given sizes."""
+        """Return a subset of profiles, by index, with the given sizes."""
         latency_ms = None if self.latency_ms is None else self.latency_ms[rows]
         arrays = (one[rows] for one in (self.classes_ms, self.unknown_ms, self.repaired, self.doubt))
         classes_ms, unknown_ms, repaired, doubt = arrays
@@ -286,7 +286,7 @@ class IntervalScale(Struct, frozen=True):
     def log_sd(
         self, anchor: str, targets: Sequence[str], member_ms: FloatArray, distance: FloatArray, doubt: FloatArray
     ) -> FloatArray:
-        """Standard deviation in the logarithm, at most `MAX_LOG_SD`, (targets, profiles).
+        """Return the standard deviation in the logarithm, at most `MAX_LOG_SD`, (targets, profiles).
 
         Parameters
         ----------

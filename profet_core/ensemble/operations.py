@@ -25,7 +25,7 @@ def same_operations(profiles: Sequence[Profile]) -> Iterator[tuple[tuple[str, ..
 
 
 def column_sums(column_of: Mapping[str, int | None], columns: int) -> np.ndarray:
-    """Indicator of operation in column: 0 or 1, shape (operations, columns).
+    """Return the indicator of operation in column: 0 or 1, shape (operations, columns).
 
     >>> column_sums({"Device_Conv2D": 1, "Device_Mystery": None}, columns=2)
     array([[0., 1.],
@@ -135,10 +135,10 @@ def stem(name: str) -> str:
     >>> stem("_MklNativeFusedBatchNormV3"), stem("aten::_softmax_")
     ('FusedBatchNorm', 'aten::softmax')
     """
-    if "::" in name and (found := _PYTORCH_STEM.fullmatch(name)):
-        return found[1] + found[2]
-    found = _TENSORFLOW_STEM.fullmatch(name)
-    return found[1] if found else name
+    if "::" in name and (match := _PYTORCH_STEM.fullmatch(name)):
+        return match[1] + match[2]
+    match = _TENSORFLOW_STEM.fullmatch(name)
+    return match[1] if match else name
 
 
 @cache
@@ -148,8 +148,9 @@ def load_operation_kinds() -> OperationKinds:
         row["kind"]: OperationKind(row["kind"], row["class"] or None, row["gradient"] or row["kind"])
         for row in csv.DictReader(shipped_text("ensemble/kinds.csv").splitlines())
     }
-    rows = csv.DictReader(shipped_text("ensemble/operation_kinds.csv").splitlines())
-    return OperationKinds(MappingProxyType(kinds), MappingProxyType({row["operation"]: row["kind"] for row in rows}))
+    header, *rows = csv.reader(shipped_text("ensemble/operation_kinds.csv").splitlines())
+    operation, kind = header.index("operation"), header.index("kind")
+    return OperationKinds(MappingProxyType(kinds), MappingProxyType({row[operation]: row[kind] for row in rows}))
 
 
 def kind_of(operation: str) -> OperationKind | None:
@@ -159,8 +160,8 @@ def kind_of(operation: str) -> OperationKind | None:
     ('convolution filter gradient', None)
     """
     table = load_operation_kinds()
-    if found := table.shipped.get(operation):
-        return found
+    if shipped_kind := table.shipped.get(operation):
+        return shipped_kind
     bare = operation.removeprefix(DEVICE_PREFIX).removeprefix(HOST_PREFIX)
     if len(bare) > MAX_NAME_LENGTH:
         return None
@@ -280,7 +281,7 @@ class FeatureSpec(Struct, frozen=True, dict=True):
         return {name: self.columns[name] if name in self.columns else near[name] for name in operations}
 
     def sums(self, column_of: Mapping[str, int | None]) -> np.ndarray:
-        """Indicator of operation in feature: 0 or 1, shape (operations, features)."""
+        """Return the indicator of operation in feature: 0 or 1, shape (operations, features)."""
         return column_sums(column_of, len(self.names))
 
     def _nearest_clusters(self, operations: Sequence[str]) -> dict[str, int | None]:

@@ -12,10 +12,18 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from profet_core.catalog.gpus import Gpu, is_half
+from profet_core.catalog.gpus import FP32, PLAIN, Gpu, canonical, is_half
+from profet_core.ensemble.operations import kind_of
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import FloatArray, combined_sd, smooth_max
-from profet_core.layers.estimate import NetworkStep, StepMachines, machines_of
+from profet_core.layers.estimate import (
+    KERNELS_LOG_SD,
+    READ_LOG_SD,
+    WORK_LOG_SD,
+    NetworkStep,
+    StepMachines,
+    machines_of,
+)
 from profet_core.layers.measured import OF_PROGRAM, Learned, Steps
 from profet_core.layers.network import MAX_PATCH_CONVOLUTIONS, Counts, Elements, Flops, Numbers
 from profet_core.layers.networks import (
@@ -29,18 +37,25 @@ from profet_core.layers.networks import (
     network_name,
     shared_name,
 )
-from profet_core.layers.rates import ELEMENTS, FLOPS, RATES_NAME, Mode, RateModel, rate_model_of
-from profet_core.prediction.checks import waits_for_loader
+from profet_core.layers.rates import ELEMENTS, FLOPS, KINDS, RATES_NAME, Mode, RateModel, mode_of, rate_model_of
+from profet_core.prediction.checks import VISION_TRANSFORMER, is_attention, waits_for_loader
 from profet_core.prediction.counts import Asked, CountedStep, Recorded, StepsAt, TargetSteps
 from profet_core.prediction.models import Models
 from profet_core.transfer.targets import Host
-from profet_profiles.record import Profile
-from profet_profiles.units import format_count
+from profet_profiles.record import DEVICE_PREFIX, Profile, TransformerWork
+from profet_profiles.units import US_PER_MS, format_count
 
 #: Answer for a profile whose network is not to be used, whatever its file is called.
 NO_NETWORK = "none"
+#: Answers that name no network.
+NO_NAMES = (NO_NETWORK, VISION_TRANSFORMER)
 #: So many times as many parameters are another network's; other classes change them less.
 _OTHER_PARAMETERS = 2.0
+
+
+def is_alike(parameters: float, recorded: float) -> bool:
+    """Whether a network's parameters may be those of a profile."""
+    return 1 / _OTHER_PARAMETERS <= parameters / recorded <= _OTHER_PARAMETERS
 
 
 def network_of(profile: Profile, given: str | None = None) -> str | None:
@@ -48,7 +63,7 @@ def network_of(profile: Profile, given: str | None = None) -> str | None:
 
     Parameters
     ----------
-    given : by a user: `NO_NETWORK` for none; a number is of parameters, and names none.
+    given : by a user: one of `NO_NAMES` for none; a number is of parameters, and names none.
 
     Raises
     ------
@@ -56,7 +71,7 @@ def network_of(profile: Profile, given: str | None = None) -> str | None:
     """
     given = None if given is None or given.strip()[:1].isdigit() else given
     name = given or profile.meta.network
-    if name == NO_NETWORK:
+    if name in NO_NAMES:
         return None
     try:
         if name is None and (name := network_in_file_name(profile.file_name)) is None:
@@ -91,7 +106,7 @@ def step_by_counts(models: Models, profile: Profile, given: str | None = None) -
     except InputError:
         return Note(Code.NETWORK_UNUSED, network=name, why=f"it can't be built for images of {meta.pixels:,} pixels")
     recorded = meta.parameters or counts.parameters
-    if not 1 / _OTHER_PARAMETERS <= counts.parameters / recorded <= _OTHER_PARAMETERS:
+    if not is_alike(counts.parameters, recorded):
         why = f"it has {format_count(counts.parameters)} parameters, the profile says {format_count(recorded)}"
         return Note(Code.NETWORK_UNUSED, network=name, why=why)
     steps = _STEPS.setdefault(models, {})
@@ -165,9 +180,9 @@ class _CountedSteps(Struct, frozen=True):
         # What was read off class times says what kinds of work there are; how much, the recorded step's time.
         return replace(
             steps,
-            network_log_sd=np.hypot(steps.network_log_sd, _READ_LOG_SD),
-            shared_log_sd=np.hypot(steps.shared_log_sd, _WORK_LOG_SD),
-            kernels_log_sd=steps.kernels_log_sd + _KERNELS_LOG_SD,
+            network_log_sd=np.hypot(steps.network_log_sd, READ_LOG_SD),
+            shared_log_sd=np.hypot(steps.shared_log_sd, WORK_LOG_SD),
+            kernels_log_sd=steps.kernels_log_sd + KERNELS_LOG_SD,
         )
 
     def usual_ms(self, one: Recorded) -> float:
@@ -197,12 +212,6 @@ class _CountedSteps(Struct, frozen=True):
             return TargetSteps(steps.latency_ms, steps.launch_ms, combined_sd(steps.log_sd, wider_log_sd))
 
         return at_size
-
-
-#: Error of a step by kinds of work that were read, on networks that the reader didn't see.
-_READ_LOG_SD = 0.08
-#: How far the amount of work, and the number of kernels, that were read are off, in the logarithm.
-_WORK_LOG_SD, _KERNELS_LOG_SD = 0.5, 0.3
 
 
 def _by_area(counts: Counts, pixels: int) -> Counts:
@@ -304,6 +313,63 @@ def read_step(
 
     steps = _CountedSteps(models, "", partial(_by_area, counts), as_measured=not waits_for_loader(profile))
     return CountedStep("", {}, steps.usual_ms, steps.on)
+
+
+#: Layers of a transformer whose profile doesn't tell them: ViT has 222, Swin-T 367.
+_USUAL_OPERATIONS = 300.0
+#: Part of a transformer's parameters that are in matrices.
+_DENSE_SHARE = 0.98
+#: Kind of operations -> kind of work; the first alone is told apart by names.
+_WORK_OF = {
+    "convolution": "convolution",
+    "convolution filter gradient": "convolution",
+    "matrix product": "transformer product",
+    "attention": "batched product",
+    "normalization": "normalization",
+    "normalization gradient": "normalization",
+    "activation": "activation function",
+    "activation gradient": "activation function",
+    "softmax": "activation function",
+    "data movement": "copy",
+    "gather and scatter": "copy",
+    "optimizer update": "parameters",
+}
+
+
+def transformer_work(models: Models, profile: Profile, gpu: Gpu) -> TransformerWork:
+    """Work of a transformer's forward pass, read off its operations' times on a GPU by that GPU's rates."""
+    model, meta = rate_model_of(models), profile.meta
+    mode = mode_of(gpu, canonical(meta.precision) or FP32, PLAIN)
+    costs_ms = model.costs_ms(gpu, mode, model.average) * np.exp(model.transformer_log_costs)
+    amounts = dict.fromkeys(KINDS, 0.0)
+    for name, us in profile.operations.items():
+        kind = kind_of(name) if name.startswith(DEVICE_PREFIX) else None
+        if kind is not None and kind.operation_class not in (None, "idle"):
+            work = "batched product" if is_attention(name) else _WORK_OF.get(kind.name, "elementwise")
+            amounts[work] += us / US_PER_MS / costs_ms[KINDS.index(work)]
+    parameters = meta.parameters or 1e6 * amounts["parameters"]
+    return TransformerWork(
+        convolution_flops=1e9 * amounts["convolution"],
+        dense_flops=1e9 * amounts["transformer product"],
+        product_flops=1e9 * amounts["batched product"],
+        convolution_outputs=0.0,
+        dense_outputs=0.0,
+        product_outputs=0.0,
+        inputs=0.0,
+        normalization=1e6 * amounts["normalization"],
+        activation=1e6 * amounts["activation function"],
+        score=0.0,
+        elementwise=1e6 * amounts["elementwise"],
+        pooling=0.0,
+        copies=1e6 * amounts["copy"],
+        operations=_USUAL_OPERATIONS,
+        products=2.0 * (amounts["batched product"] > 0),
+        attended=0.0,
+        parameters=parameters,
+        dense_parameters=_DENSE_SHARE * parameters,
+        vocabulary=0.0,
+        patch=1.0,
+    )
 
 
 def _latencies_ms(

@@ -31,10 +31,10 @@ from profet_core.catalog.gpus import (
     runs_as,
 )
 from profet_core.catalog.instance import machine_with
-from profet_core.errors import Code, InputError, Note, not_a_cnn
-from profet_core.latency import Basis, FloatArray, combined_sd, smooth_max
-from profet_core.layers.measured import OF_PROGRAM, Learned, MeasuredTime, Steps
-from profet_core.layers.network import Counts, Numbers
+from profet_core.errors import Code, InputError, Note, no_vision
+from profet_core.latency import SMOOTH_MAX_POWER, Basis, FloatArray, combined_sd, smooth_max
+from profet_core.layers.measured import OF_PROGRAM, TIME_LOG_SD, Learned, MeasuredTime, Steps
+from profet_core.layers.network import Counts, Numbers, with_attention
 from profet_core.layers.networks import (
     DETECTION_PIXELS,
     counts_of,
@@ -44,17 +44,34 @@ from profet_core.layers.networks import (
     other_definitions,
     shared_name,
 )
-from profet_core.layers.rates import SMALL_BATCH, Case, Mode, case_key, case_of, mode_of, rate_model_of
+from profet_core.layers.rates import (
+    SMALL_BATCH,
+    Case,
+    Mode,
+    case_key,
+    case_of,
+    fuses_attention,
+    mode_of,
+    rate_model_of,
+)
 from profet_core.offers import OfferTable, bounds
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import Prediction, StepTable, StepTarget, offer_table
 from profet_core.prediction.targets import in_order, offer_targets
 from profet_core.training.cost import JPEG_IMAGES_PER_S_PER_VCPU
-from profet_core.training.memory import GIB_PER_VALUE, MAX_BATCH, FitAnswer, MemoryModel, MemoryNeed, verdict_of
+from profet_core.training.memory import (
+    CHECKPOINTING,
+    GIB_PER_VALUE,
+    MAX_BATCH,
+    FitAnswer,
+    MemoryModel,
+    MemoryNeed,
+    verdict_of,
+)
 from profet_core.transfer.model import TransferModel
 from profet_core.transfer.rates import no_less
 from profet_core.transfer.targets import REFERENCE_HOST, Host, host_named
-from profet_profiles.units import MS_PER_S, format_ms, format_significant, whole_number
+from profet_profiles.units import MS_PER_S, SMALLEST_NUMBER, format_ms, format_significant, whole_number
 
 #: Values that an optimizer keeps per parameter in addition to its gradient.
 OPTIMIZERS = {"sgd": 0, "momentum": 1, "adam": 2}
@@ -237,6 +254,11 @@ _FUSED_LOG_SD = 0.12
 #: Of transformers on GPUs that none was measured on; by judgment: published A100 steps in PaddlePaddle, which no fit
 #: has seen, take up to twice the estimate.
 _OTHER_GPU_LOG_SD = 0.3
+#: Error of a step by kinds of work that were read off class times, on networks that the reader didn't see; how far the
+#: amount of work, and the number of kernels, that were read are off, in the logarithm.
+READ_LOG_SD, WORK_LOG_SD, KERNELS_LOG_SD = 0.08, 0.5, 0.3
+#: The same of transformers' steps, by judgment: no profile of one is published.
+_READ_TRANSFORMER_LOG_SD = 0.15
 #: A measured step whose launches count at least as much as its work.
 _LAUNCHED = 0.5
 #: What explains an unusual step: a precision that changes it, in the logarithm; JPEG images at least this large, which
@@ -250,7 +272,7 @@ def check_vision(network: Counts) -> None:
     """Refuse a network that neither convolves its images nor cuts them into patches, and has no attention."""
     if not network.layers.spatial and not network.has_attention:
         why = "it has neither a convolution nor attention"
-        raise InputError(not_a_cnn("This network is not for images", why, "Give one", "CNNs and vision transformers"))
+        raise InputError(no_vision("This network is not for images", why, "Give one"))
 
 
 class NetworkStep(Struct, frozen=True):
@@ -265,6 +287,9 @@ class NetworkStep(Struct, frozen=True):
     training_code : one of `catalog.gpus.CODES`.
     frozen_backbone : only the last dense layer is trained.
     as_measured : whether PROFET's program runs it, as it ran the measured networks; None: if it ran this one.
+    checkpointing : whether activations are computed again in the backward pass.
+    is_read : whether its counts were read off class times, which say what kinds of work there are; how much, a step's
+        time.
     launched_at : batch and pixel size at which what is known of the network holds for what a step takes once, as
         launches and parameters; None: its own.
     """
@@ -277,20 +302,29 @@ class NetworkStep(Struct, frozen=True):
     training_code: str = PLAIN
     frozen_backbone: bool = False
     as_measured: bool | None = None
+    checkpointing: bool = False
+    is_read: bool = False
     launched_at: tuple[int, int] | None = None
 
 
+#: A GPU that works for less of a step waits for its host.
+_HOST_BOUND_SHARE = 0.85
+#: What a host takes of a step that its GPU bounds, if it usually takes more, and that share's error; by judgment.
+_LEFT_SHARE, _LEFT_LOG_SD = 0.5, 0.3
 #: A GPU and its host.
 GpuOnHost = tuple[Gpu, Host]
 
 
 class MeasuredStep(Struct, frozen=True):
-    """A step of the network that the user measured, in the question's precision.
+    """A step of the network that the user measured.
 
     Attributes
     ----------
     vcpus : of its machine, if known.
     network : counts at its image size; None: the question's.
+    precision, training_code, checkpointing : None: the question's.
+    log_sd : error of the time; more than `TIME_LOG_SD` where it is inferred from a profile.
+    busy_ms : how long the GPU worked, which a profile says.
     """
 
     on: GpuOnHost
@@ -298,10 +332,37 @@ class MeasuredStep(Struct, frozen=True):
     latency_ms: float
     vcpus: int | None = None
     network: Counts | None = None
+    precision: str | None = None
+    training_code: str | None = None
+    checkpointing: bool | None = None
+    log_sd: float = TIME_LOG_SD
+    busy_ms: float | None = None
+
+    def parts(self, usual: Steps) -> list[tuple[Steps, float, float]]:
+        """What was measured: a step, its milliseconds and their error; of a profile its work, and its host."""
+        if self.busy_ms is None:
+            return [(usual, self.latency_ms, self.log_sd)]
+        none = np.full(1, SMALLEST_NUMBER)
+        work, host = replace(usual, launch_ms=none, start_ms=none), replace(usual, work_ms=none)
+        if self.busy_ms < _HOST_BOUND_SHARE * self.latency_ms:
+            waited = self.latency_ms**SMOOTH_MAX_POWER - self.busy_ms**SMOOTH_MAX_POWER
+            return [(work, self.busy_ms, self.log_sd), (host, waited ** (1 / SMOOTH_MAX_POWER), self.log_sd)]
+        found, launches_ms = [(work, self.latency_ms, self.log_sd)], _LEFT_SHARE * self.latency_ms
+        # A host that keeps its GPU busy is faster, by an unknown factor.
+        return [*found, (host, launches_ms, _LEFT_LOG_SD)] if host.latency_ms.item() > launches_ms else found
+
+    def at_size(self, step: NetworkStep) -> NetworkStep:
+        """The step at the sizes of the measured one."""
+        return replace(step, batch_size=self.batch_size, network=self.network or step.network)
 
     def of(self, step: NetworkStep) -> NetworkStep:
-        """The step that was measured, where another size of the network is asked for."""
-        return replace(step, batch_size=self.batch_size, network=self.network or step.network)
+        """The step that was measured, where another size or mode of the network is asked for."""
+        return replace(
+            self.at_size(step),
+            precision=self.precision or step.precision,
+            training_code=self.training_code or step.training_code,
+            checkpointing=step.checkpointing if self.checkpointing is None else self.checkpointing,
+        )
 
 
 def measured_step(models: Models, catalog: Catalog, time: MeasuredTime) -> MeasuredStep:
@@ -352,6 +413,8 @@ def estimate(
     notes = [Note(Code.HYBRID_NETWORK)] if case_of(step.network) is Case.HYBRID else []
     if is_transformer:
         notes.append(Note(Code.TRANSFORMER))
+    if step.checkpointing:
+        notes.append(checkpointed_note(is_transformer=is_transformer))
     if is_default:
         notes.append(Note(Code.PRODUCTS_IN_FP32))
     if step.name and (others := other_definitions(step.name)):
@@ -365,8 +428,8 @@ def estimate(
         notes.append(Note(Code.SMALL_BATCH, batch=_FEW_MEASURED_BELOW))
     table = replace(table, members={METHOD: table.latency_ms})
     machines = [(machine_with(name, one[0].memory_gib, name), rows[one]) for name, one in gpus_only.items()]
-    memories_gib = {name: catalog[name].gpu_memory_gib for name in by_instance}
-    memories_gib |= {name: gpu.memory_gib for name, (gpu, _) in gpus_only.items()}
+    places = {name: (catalog[name].gpu_memory_gib, one[0]) for name, one in by_instance.items()}
+    places |= {name: (gpu.memory_gib, gpu) for name, (gpu, _) in gpus_only.items()}
     return NetworkEstimate(
         network=step.network,
         name=step.name,
@@ -375,7 +438,7 @@ def estimate(
         offers=tuple((catalog[instance], rows[one]) for instance, one in by_instance.items()),
         regimes={instance: on_gpus.regimes[rows[one]] for instance, one in by_instance.items()},
         method=METHOD,
-        fits=_fits(models, step, memories_gib),
+        fits=_fits(models, step, places),
         warnings=(*measured_notes, *notes),
         gpus=offer_table(table, machines),
     )
@@ -421,9 +484,12 @@ def _scaled(
     def by_program(some: Steps) -> Steps:
         return replace(some, shared_log_sd=OF_PROGRAM * np.maximum(some.shared_log_sd, least))
 
-    given_ms = np.array([one.latency_ms for one in measured])
-    learned = Learned.of(by_program(Steps.joined([one for one, _ in usual])), given_ms)
-    sizes = {(asked.batch_size, asked.network.pixels): asked for asked in (one.of(step) for one in measured)}
+    parts = [(*part, one) for one, (each, _) in zip(measured, usual, strict=True) for part in one.parts(each)]
+    times_ms, log_sds = np.array([(ms, log_sd) for _, ms, log_sd, _ in parts]).T
+    learned = Learned.of(by_program(Steps.joined([part for part, *_ in parts])), times_ms, log_sds)
+    # Of several parts of one, its work.
+    launched = {id(one): share for (*_, one), share in reversed([*zip(parts, learned.now.launched, strict=True)])}
+    sizes = {(asked.batch_size, asked.network.pixels): asked for asked in (one.at_size(step) for one in measured)}
     machines, launched_at = machines_of(models, on_gpus.machines), next(iter(sizes))
     here, *at = (
         by_program(machines.on(replace(asked, launched_at=launched_at)).steps) for asked in (step, *sizes.values())
@@ -433,7 +499,7 @@ def _scaled(
         asked, at_gpu = one.of(step), steps.gpus == load_gpus().twin(one.on[0]).name
         apart = asked.batch_size - step.batch_size, asked.network.pixels - step.network.pixels
         # On its own GPU, a larger step than the measured one takes no less, a smaller one no more.
-        if any(apart) and min(apart) * max(apart) >= 0:
+        if any(apart) and min(apart) * max(apart) >= 0 and asked == one.at_size(step):
             bound_ms = (np.fmin if min(apart) >= 0 else np.fmax)(steps.latency_ms, one.latency_ms)
             steps = steps.scaled(np.where(at_gpu, bound_ms / steps.latency_ms, 1.0))
     table = _estimates(models, step, on_gpus._replace(steps=steps))
@@ -442,7 +508,8 @@ def _scaled(
     rows = range(len(table.targets))
     table = table.with_rows(rows, basis=[Basis.SCALED] * len(rows), notes=[(origin, *notes) for notes in table.notes])
     for row, target in enumerate(table.targets):
-        same = [one.latency_ms for one in measured if one.on[0] == target.gpu and one.of(step) == step]
+        exact = [one for one in measured if one.log_sd <= TIME_LOG_SD and one.of(step) == step]
+        same = [one.latency_ms for one in exact if one.on[0] == target.gpu]
         if same:
             latency_ms = same[0] if len(same) == 1 else geometric_mean(same)
             table = table.with_rows(
@@ -455,9 +522,11 @@ def _scaled(
                 launch_ms=np.nan,
             )
     notes: list[Note] = []
-    for one, (_, estimated), (time, gpu), launched in zip(measured, usual, words, learned.now.launched, strict=True):
-        notes.append(_usual_note(models, step, one, estimated, time, gpu))
-        if launched >= _LAUNCHED:
+    for one, (_, estimated), (time, gpu) in zip(measured, usual, words, strict=True):
+        waits = one.busy_ms is not None and one.busy_ms < _LAUNCHED * one.latency_ms
+        if one.busy_ms is None:
+            notes.append(_usual_note(models, step, one, estimated, time, gpu))
+        if waits or launched[id(one)] >= _LAUNCHED:
             notes.append(Note(Code.LAUNCHES_MEASURED, measured=time, gpu=gpu))
     return table, notes
 
@@ -677,7 +746,8 @@ class StepMachines:
         return _OnGpus(
             steps=self._steps(step, bounded.scaled(ordered_ms / all_ms), shares),
             machines=self._wanted,
-            has_cells=self._has_cells,
+            # No transformer was measured with PROFET's cells.
+            has_cells=[has_cells and case_of(step.network) is not Case.TRANSFORMER for has_cells in self._has_cells],
             regimes=[seen if has_cells else unseen for has_cells in self._has_cells],
         )
 
@@ -737,6 +807,8 @@ class StepMachines:
             of_once, once_ms = np.exp(self._known(step, *step.launched_at)[0]), parts_ms(0)[0]
             of_work = (work_ms - once_ms) * factors + once_ms * of_once
         trained = _FROZEN_SHARE if step.frozen_backbone else 1.0
+        if step.checkpointing:
+            trained *= CHECKPOINTING[case_of(network) is Case.TRANSFORMER].time_factor
         return _Parts(
             (of_work * trained)[self._gpu_at],
             (launch_ms * of_once * trained)[self._gpu_at] * self._launch,
@@ -754,10 +826,15 @@ class StepMachines:
             0.0 if is_measured else model.source_log_sd,
             _FUSED_LOG_SD if case is Case.TRANSFORMER else 0.0,
             _FROZEN_LOG_SD if step.frozen_backbone else 0.0,
+            CHECKPOINTING[case is Case.TRANSFORMER].time_log_sd if step.checkpointing else 0.0,
+            WORK_LOG_SD if step.is_read else 0.0,
             _SMALL_IMAGES_LOG_SD if network.pixels < MIN_MEASURED_PIXELS else 0.0,
         )
         log_sds = np.array([model.log_sds[case_key(case, mode, doubted_batch)] for mode in Mode])[modes]
-        small_log_sd = _small_batch_log_sd(network, batch_size) if step.as_measured is None else 0.0
+        small_log_sd = combined_sd(
+            _small_batch_log_sd(network, batch_size) if step.as_measured is None else 0.0,
+            _READ_TRANSFORMER_LOG_SD if step.is_read else 0.0,
+        )
         return Steps(
             gpus=self._wanted_gpus,
             generations=self._generations,
@@ -771,7 +848,7 @@ class StepMachines:
             gpu_log_sd=self._gpu_log_sd[case is Case.TRANSFORMER],
             launch_log_sd=self._log_sd if is_measured else np.hypot(self._log_sd, model.launch_log_sd),
             shared_log_sd=np.full(number, shared_log_sd),
-            kernels_log_sd=np.zeros(number),
+            kernels_log_sd=np.full(number, KERNELS_LOG_SD if step.is_read else 0.0),
             removed=np.zeros(number),
         )
 
@@ -823,11 +900,26 @@ def _better_shipped(alike: tuple[Gpu, ...]) -> np.ndarray:
 _REGIME_NOTES = {regime: Note(Code.REGIME, text=words) for regime, words in _WORDS.items()}
 
 
-def _fits(models: Models, step: NetworkStep, memories_gib: Mapping[str, float]) -> dict[str, FitAnswer]:
-    """Instance or GPU -> whether the step fits in its memory."""
+def _fits(models: Models, step: NetworkStep, places: Mapping[str, tuple[float, Gpu]]) -> dict[str, FitAnswer]:
+    """Instance or GPU -> whether the step fits in its memory; `places` have this and the GPU."""
     if models.memory is None:
         return {}
-    share = models.transfer.rates.activation_share if is_half(step.precision) else 1.0
-    need = counted_need(models.memory, step.network, step.batch_size, OPTIMIZERS[step.optimizer], share)
-    answers = {one: counted_fit(models.memory, need, step.batch_size, one) for one in set(memories_gib.values())}
-    return {name: answers[memory_gib] for name, memory_gib in memories_gib.items()}
+    share, case = models.transfer.rates.activation_share if is_half(step.precision) else 1.0, case_of(step.network)
+    answers: dict[tuple[float, bool], FitAnswer] = {}
+    found = {}
+    for name, (memory_gib, gpu) in places.items():
+        key = memory_gib, case is Case.TRANSFORMER and fuses_attention(gpu)
+        if key not in answers:
+            network = with_attention(step.network, 0.0, -step.network.elements.score) if key[1] else step.network
+            need = counted_need(models.memory, network, step.batch_size, OPTIMIZERS[step.optimizer], share)
+            if step.checkpointing:
+                need = need.checkpointed(is_transformer=case is Case.TRANSFORMER)
+            answers[key] = counted_fit(models.memory, need, step.batch_size, memory_gib)
+        found[name] = answers[key]
+    return found
+
+
+def checkpointed_note(*, is_transformer: bool) -> Note:
+    """Say what activation checkpointing costs and saves."""
+    changes = CHECKPOINTING[is_transformer]
+    return Note(Code.CHECKPOINTED, factor=changes.time_factor, kept=changes.memory_share)

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from profet_core.errors import InputError, ProfileError, not_a_cnn
+from profet_core.errors import InputError, ProfileError, no_vision
 from profet_core.layers.network import (
     MAX_DIMENSIONS,
     Caveats,
@@ -263,7 +263,7 @@ class KerasModel:
             if isinstance(function, str) and is_function(function):
                 return [elementwise(*shapes)]
         if any(word in name for word in _RECURRENT):
-            raise InputError(not_a_cnn("the network is not a CNN", "it has recurrent layers", "Give a CNN"))
+            raise InputError(no_vision("the network is no vision network", "it has recurrent layers", "Give one"))
         raise InputError("this kind of layer isn't counted, and no code is run: replace it by Keras' own layers.")
 
     def _input_shape(self, batch_shape: object) -> Shape:

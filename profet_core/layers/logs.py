@@ -18,7 +18,7 @@ from msgspec.structs import asdict, replace
 from profet_core.errors import InputError, ProfileError
 from profet_core.layers.measured import LONGEST_TIME, line_ms
 from profet_core.training.memory import MAX_BATCH
-from profet_profiles.reading import shown_file_name
+from profet_profiles.errors import shown_file_name
 from profet_profiles.sandbox import SMALL_BYTES, Progress, Task, is_line, read_file
 from profet_profiles.units import MS_PER_S
 from profet_profiles.unpacking import Content
@@ -139,9 +139,9 @@ def _typical(times: Sequence[float]) -> tuple[float, int]:
     return (median(kept) if kept else 0.0), len(kept)
 
 
-def _steps(times_s: Sequence[float], **more: Any) -> dict[str, Any] | None:
+def _steps(times_s: Sequence[float], batch_size: int | None = None) -> dict[str, Any] | None:
     typical_s, count = _typical(times_s)
-    known = {name: value for name, value in more.items() if value is not None}
+    known = {} if batch_size is None else {"batch_size": batch_size}
     return {"step_ms": float(f"{MS_PER_S * typical_s:.12g}"), "count": count, **known} if count else None
 
 

@@ -206,7 +206,7 @@ SHARES = Shares()
 #: What steps of one program share, over the spread of sources: tuned code is further off than their usual spread.
 OF_PROGRAM = 2.0
 #: Error of a measured time; and the least that an answer scaled from it has.
-_TIME_LOG_SD, _LEAST_LOG_SD = 0.02, 0.03
+TIME_LOG_SD, _LEAST_LOG_SD = 0.02, 0.03
 #: Steps to the mean: a part of the way, half of it after one that went back, and a little more of it after others.
 _ITERATIONS, _BACK, _ON, _CONVERGED = 150, 0.5, 1.2, 1e-8
 
@@ -344,7 +344,7 @@ class Learned(Struct, frozen=True):
         cls,
         given: Steps,
         given_ms: FloatArray,
-        given_log_sd: FloatArray | float = _TIME_LOG_SD,
+        given_log_sd: FloatArray | float = TIME_LOG_SD,
         shares: Shares = SHARES,
     ) -> Learned:
         """Learn from steps and their measured latencies."""

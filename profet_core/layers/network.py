@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from profet_core.errors import InputError, ProfileError
+from profet_profiles.record import TransformerWork
 
 Shape = tuple[int, ...]
 
@@ -226,6 +227,88 @@ class Counts(Struct, frozen=True):
         return self.layers.products > 1
 
 
+def counts_of_work(work: TransformerWork, batch_size: int, pixels: int) -> Counts:
+    """What one image takes in a transformer whose step's shapes were recorded."""
+
+    def each(value: float) -> int:
+        return round(value / batch_size)
+
+    values, products = round(work.operations), work.dense_flops + work.product_flops
+    # More would be a convolutional network's, and its times say it of what isn't.
+    convolution = min(work.convolution_flops, _PATCH_SHARE * products)
+    flops = products + work.convolution_flops - convolution
+    outputs = work.convolution_outputs + work.dense_outputs
+    function = work.activation + work.score
+    others = work.normalization + function + work.elementwise + work.pooling + work.copies + work.product_outputs
+    return Counts(
+        pixels=pixels,
+        classes=1,
+        parameters=round(work.parameters),
+        trainable_parameters=round(work.parameters),
+        dense_parameters=round(work.dense_parameters),
+        features=0,
+        flops=Flops(each(convolution), 0, 0, 0, each(flops), 0, 0, each(work.product_flops)),
+        elements=Elements(
+            all=each(outputs + others),
+            other=each(others),
+            depthwise=0,
+            normalization=each(work.normalization),
+            function=each(function),
+            elementwise=each(work.elementwise),
+            pooling=each(work.pooling),
+            shaping=each(work.copies),
+            read=each(work.inputs),
+            score=each(work.score),
+        ),
+        layers=Numbers(int(work.patch > 0), int(work.patch > 0), round(work.products), 0, 0, 0, values, values),
+    )
+
+
+def at_pixels(counts: Counts, pixels: int, *, attends_whole: bool) -> Counts:
+    """Counts of a transformer at another image size: its tokens grow with the area.
+
+    Parameters
+    ----------
+    attends_whole : over the image, so that attention grows with the square of the tokens; not over windows.
+    """
+    area = (pixels / counts.pixels) ** 2
+    more = area * (area - 1) if attends_whole else 0.0
+    flops = Flops(*(area * value for value in counts.flops))
+    elements = Elements(*(area * value for value in counts.elements))
+    grown = replace(counts, pixels=pixels, flops=flops, elements=elements)
+    return with_attention(grown, more * counts.flops.product, more * counts.elements.score)
+
+
+def with_attention(counts: Counts, flops: float, scores: float) -> Counts:
+    """Counts with so many more FLOPs of attention's products, and values of its scores."""
+    elements = counts.elements
+    return replace(
+        counts,
+        flops=counts.flops._replace(dense=counts.flops.dense + flops, product=counts.flops.product + flops),
+        elements=elements._replace(
+            all=elements.all + scores,
+            other=elements.other + scores,
+            function=elements.function + scores,
+            score=elements.score + scores,
+        ),
+    )
+
+
+def attends_whole_image(work: TransformerWork, pixels: int) -> bool:
+    """Whether attention is over the whole image, not over windows; of patches that aren't known it is."""
+    return work.patch == 0 or work.attended >= _WHOLE_IMAGE_SHARE * (pixels / work.patch) ** 2
+
+
+def check_patches(name: str, patch: int, pixels: int) -> None:
+    """Refuse an image size that patches don't divide, with the next ones."""
+    if patch > 1 and pixels % patch:
+        below = max(pixels // patch, 1) * patch
+        raise InputError(
+            f"{name} cuts images into patches of {patch} pixels: use {below} or {below + patch} pixels instead of "
+            f"{pixels:,}."
+        )
+
+
 #: Of `Counts.values`, as columns of `data/networks.csv`.
 VALUE_NAMES = (
     *("pixels", "classes", "parameters", "trainable_parameters", "features"),
@@ -239,6 +322,10 @@ VALUE_NAMES = (
 #: of the FLOPs than a convolutional network has in its only convolution.
 MAX_PATCH_CONVOLUTIONS, MIN_CONVOLUTION_SHARE = 1, 0.1
 _CONVOLUTIONS = (Kind.CONVOLUTION, Kind.POINTWISE, Kind.GROUPED, Kind.DEPTHWISE)
+#: FLOPs of the patches' convolution, over those of matrix products, at most.
+_PATCH_SHARE = MIN_CONVOLUTION_SHARE / 2
+#: Tokens that see each other, over those of an image, from which attention is over all of it and not over windows.
+_WHOLE_IMAGE_SHARE = 0.5
 
 
 def count(layers: Iterable[Layer], pixels: int, classes: int | None = None) -> Counts:

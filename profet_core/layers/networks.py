@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import difflib
 import gzip
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from types import MappingProxyType
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from profet_core.errors import InputError, not_a_cnn
-from profet_core.layers.network import VALUE_NAMES, Counts, Elements, Flops
+from profet_core.errors import InputError, no_vision
+from profet_core.layers.network import VALUE_NAMES, Counts, Elements, Flops, check_patches, with_attention
 from profet_core.shipped import shipped_bytes
 
 #: Image sizes of a network by name.
@@ -47,6 +45,7 @@ _CALL = re.compile(
 #: are: a file's ending, a data set, what says how it is trained (8xb32-coslr, 1x).
 _SUFFIXES = re.compile(
     r"(?:\.(?:pth?|ya?ml|py)|[-_ .](?:imagenet(?:[-_]?(?:1k|2[12]k))?|(?:in)?(?:1|12|21|22)k|coco(?:2017)?|voc|ade20k"
+    r"|22kto1k(?:-ft)?|[pf]t22k|1-layer|hf"
     r"|cityscapes|pretrained|default|3rdparty|(?:s|w|sw)sl|\d+xb\d+(?:-[a-z0-9]+)*)|(?<=fpn)[-_ ][1-6]x)$",
     re.IGNORECASE,
 )
@@ -62,94 +61,116 @@ _USUAL_STEP = 32
 _SIZED = "convnext(?:v2)?|edgenext|inceptionnext|mambaout|mobilenetv4(?:conv|hybrid)|nextvit|rdnet"
 _WIDE = "mobilenetv[123]|mobilenetv3(?:large|small)|mobilevitv2|ghostnet(?:v2)?|lcnet|(?:se)?mnasnet|rexnet"
 #: What people call a network, as a pattern of its key (`_key`) -> a name that is in the table.
-_ALIASES = tuple(
-    (re.compile(pattern), meant)
-    for pattern, meant in {
-        "alexnet2014": "alexnet",
-        "bit(50|101)": r"resnetv2_\1x1_bitm",
-        "bitmr(50|101|152)x(\\d)": r"resnetv2_\1x\2_bitm",
-        "convnext": "convnext_tiny",
-        "deeplabv3(plus)?": r"deeplabv3\1_resnet50",
-        "(deeplabv3|fcn)(?:r|resnet)(50|101)(?:d8)?": r"\1_resnet\2",
-        "deeplabv3plus(?:r|resnet)(50|101)": r"deeplabv3plus_resnet\1",
-        "deeplabv3plusmobilenet(?:v2)?": "deeplabv3plus_mobilenet_v2",
-        "efficientnet": "efficientnet_b0",
-        "(faster|mask)rcnn": r"\1rcnn_resnet50_fpn",
-        "((?:faster|mask)rcnn|fcos|retinanet)r50fpn": r"\1_resnet50_fpn",
-        "(fcos|retinanet)(?:(?:r|resnet)50)?": r"\1_resnet50_fpn",
-        "fcn": "fcn_resnet50",
-        "ghostnet": "ghostnet_100",
-        "hrnet(?:v2)?w(\\d+)c?": r"hrnet_w\1",
-        "inception(?:v?1)": "googlenet",
-        "inception(?:v?([34]))": r"inception_v\1",
-        "lenet": "PROFET LeNet5",
-        "mnasnet": "mnasnet1_0",
-        "mobilenet(?:v1)?(?:x?~?1~0)?": "MobileNet",
-        "(mobilenetv2|mobilenetv3(?:large|small))x?~?1~0": r"\1",
-        "mobilenetv3": "mobilenet_v3_large",
-        "mobilevit(x*)small": r"mobilevit_\1s",
-        "nasnetamobile": "NASNetMobile",
-        "regnet([xy])(\\d+)~0gf": r"regnet_\1_\2gf",
-        "regnet([xy])(\\d)(?:~0)?gf": r"regnet\1_0\g<2>0",
-        "regnet([xy])(\\d)~(\\d)gf": r"regnet\1_0\2\3",
-        "regnet([xy])(\\d\\d+)(?:~0)?gf": r"regnet\1_\g<2>0",
-        "regnet([xy])(\\d)00mf": r"regnet\1_00\2",
-        "res2net(50|101)": r"res2net\1_26w_4s",
-        "res2net(50|101)w(\\d+)s(\\d)": r"res2net\1_\2w_\3s",
-        "resnest(50)": "resnest50d",
-        "resnest(101|200|269)": r"resnest\1e",
-        # ResNet v1.5 is torchvision's and timm's, whose stride is in the 3 x 3 convolution.
-        "(resnet\\d+)(?:v1~5|v1b)": r"\1",
-        "resnet(?:v1~?(\\d+)|(\\d+)v1)": r"keras/ResNet\1\2",
-        "resnetv2~?(\\d+)": r"ResNet\1V2",
-        "resnet(\\d+)v1([cds])": r"resnet\1\2",
-        "resnetv1([cd])(\\d+)": r"resnet\2\1",
-        "resn(et|ext)(\\d+)vd(.*)": r"resn\1\2d\3",
-        "resnetvd(\\d+)": r"resnet\1d",
-        "resnext50": "resnext50_32x4d",
-        "resnext101": "resnext101_32x8d",
-        "seresnext(50|101)": r"seresnext\1_32x4d",
-        "resnext152": "resnext152_32x4d",
-        "s([ek])net(50)": r"s\1resnet\2",
-        "shufflenetv2(?:~1x)?": "shufflenet_v2_x1_0",
-        "squeezenet": "squeezenet1_0",
-        "ssd300": "ssd300_vgg16",
-        "unet(plusplus)?(resnet\\d+|efficientnetb0|mobilenetv2)": r"unet\1_\2",
-        "w(?:ide)?r(?:es)?n(?:et)?(50|101)(?:~2)?x?": r"wide_resnet\1_2",
-        rf"({_SIZED})t": r"\1_tiny",
-        rf"({_SIZED})s": r"\1_small",
-        rf"({_SIZED})m": r"\1_medium",
-        rf"({_SIZED})b": r"\1_base",
-        rf"({_SIZED})(x*)l": r"\1_\2large",
-        # Widths, in hundredths in timm.
-        rf"({_WIDE})x?~?(\d)~(\d)": r"\1_\2\g<3>0",
-        rf"({_WIDE})x?~?(\d)~(\d\d)": r"\1_\2\3",
-        **{
-            pattern: name
-            for size, letter in (("tiny", "ti?"), ("small", "s"), ("base", "b"), ("large", "l"))
-            for pattern, name in (
-                (f"(?:mae)?vit(?:mae)?(?:{size}|{letter})(?:p(?:atch)?16)?", f"vit_{size}_patch16_224"),
-                (f"vit(?:{size}|{letter})(?:p(?:atch)?)?(32)", f"vit_{size}_patch32_224"),
-                (
-                    f"(?:dinov2)?vit(?:{size}|{letter})14(?:dinov2)?|dinov2(?:{size}|{letter})",
-                    f"vit_{size}_patch14_dinov2",
-                ),
-                (f"(deit3?)(?:{size}|{letter})(?:p(?:atch)?16)?", rf"\1_{size}_patch16_224"),
-                (f"(beit(?:v2)?)(?:{size}|{letter})", rf"\1_{size}_patch16_224"),
-                (f"eva02(?:{size}|{letter})", f"eva02_{size}_patch14_224"),
-                (f"swin{size}", f"swin_{size}_patch4_window7_224"),
-                (f"swinv2{size}", f"swinv2_{size}_window8_256"),
-            )
-        },
-        "vit(?:huge|h)(?:14)?": "vit_huge_patch14_224",
-        "yolov?~?(11|12|26)~?(.*)": r"yolo\1\2",
-        "yolov?~?(\\d+)~?(.*)": r"yolov\1\2",
-        "yolov?~?(\\d+)(n|s|m|l|x)(?:ano|mall|edium|arge|large)": r"yolov\1\2",
-        "yolov?~?(11|12|26)(n|s|m|l|x)(?:ano|mall|edium|arge|large)": r"yolo\1\2",
-    }.items()
-)
+_ALIASES = {
+    "alexnet2014": "alexnet",
+    "bit(50|101)": r"resnetv2_\1x1_bitm",
+    "bitmr(50|101|152)x(\\d)": r"resnetv2_\1x\2_bitm",
+    "convnext": "convnext_tiny",
+    "deeplabv3(plus)?": r"deeplabv3\1_resnet50",
+    "(deeplabv3|fcn)(?:r|resnet)(50|101)(?:d8)?": r"\1_resnet\2",
+    "deeplabv3plus(?:r|resnet)(50|101)": r"deeplabv3plus_resnet\1",
+    "deeplabv3plusmobilenet(?:v2)?": "deeplabv3plus_mobilenet_v2",
+    "efficientnet": "efficientnet_b0",
+    "(faster|mask)rcnn": r"\1rcnn_resnet50_fpn",
+    "((?:faster|mask)rcnn|fcos|retinanet)r50fpn": r"\1_resnet50_fpn",
+    "(fcos|retinanet)(?:(?:r|resnet)50)?": r"\1_resnet50_fpn",
+    "fcn": "fcn_resnet50",
+    "ghostnet": "ghostnet_100",
+    "hrnet(?:v2)?w(\\d+)c?": r"hrnet_w\1",
+    "inception(?:v?1)": "googlenet",
+    "inception(?:v?([34]))": r"inception_v\1",
+    "lenet": "PROFET LeNet5",
+    "mnasnet": "mnasnet1_0",
+    "mobilenet(?:v1)?(?:x?~?1~0)?": "MobileNet",
+    "(mobilenetv2|mobilenetv3(?:large|small))x?~?1~0": r"\1",
+    "mobilenetv3": "mobilenet_v3_large",
+    "mobilevit(x*)small": r"mobilevit_\1s",
+    "nasnetamobile": "NASNetMobile",
+    "regnet([xy])(\\d+)~0gf": r"regnet_\1_\2gf",
+    "regnet([xy])(\\d)(?:~0)?gf": r"regnet\1_0\g<2>0",
+    "regnet([xy])(\\d)~(\\d)gf": r"regnet\1_0\2\3",
+    "regnet([xy])(\\d\\d+)(?:~0)?gf": r"regnet\1_\g<2>0",
+    "regnet([xy])(\\d)00mf": r"regnet\1_00\2",
+    "res2net(50|101)": r"res2net\1_26w_4s",
+    "res2net(50|101)w(\\d+)s(\\d)": r"res2net\1_\2w_\3s",
+    "resnest(50)": "resnest50d",
+    "resnest(101|200|269)": r"resnest\1e",
+    # ResNet v1.5 is torchvision's and timm's, whose stride is in the 3 x 3 convolution.
+    "(resnet\\d+)(?:v1~5|v1b)": r"\1",
+    "resnet(?:v1~?(\\d+)|(\\d+)v1)": r"keras/ResNet\1\2",
+    "resnetv2~?(\\d+)": r"ResNet\1V2",
+    "resnet(\\d+)v1([cds])": r"resnet\1\2",
+    "resnetv1([cd])(\\d+)": r"resnet\2\1",
+    "resn(et|ext)(\\d+)vd(.*)": r"resn\1\2d\3",
+    "resnetvd(\\d+)": r"resnet\1d",
+    "resnext50": "resnext50_32x4d",
+    "resnext101": "resnext101_32x8d",
+    "seresnext(50|101)": r"seresnext\1_32x4d",
+    "resnext152": "resnext152_32x4d",
+    "s([ek])net(50)": r"s\1resnet\2",
+    "shufflenetv2(?:~1x)?": "shufflenet_v2_x1_0",
+    "squeezenet": "squeezenet1_0",
+    "ssd300": "ssd300_vgg16",
+    "unet(plusplus)?(resnet\\d+|efficientnetb0|mobilenetv2)": r"unet\1_\2",
+    "w(?:ide)?r(?:es)?n(?:et)?(50|101)(?:~2)?x?": r"wide_resnet\1_2",
+    rf"({_SIZED})t": r"\1_tiny",
+    rf"({_SIZED})s": r"\1_small",
+    rf"({_SIZED})m": r"\1_medium",
+    rf"({_SIZED})b": r"\1_base",
+    rf"({_SIZED})(x*)l": r"\1_\2large",
+    # Widths, in hundredths in timm.
+    rf"({_WIDE})x?~?(\d)~(\d)": r"\1_\2\g<3>0",
+    rf"({_WIDE})x?~?(\d)~(\d\d)": r"\1_\2\3",
+    **{
+        pattern: name
+        for size, letter in (("tiny", "ti?"), ("small", "s"), ("base", "b"), ("large", "l"), ("giant", "g"))
+        for pattern, name in (
+            (f"(?:mae)?vit(?:mae)?(?:{size}|{letter})(?:p(?:atch)?16)?", f"vit_{size}_patch16_224"),
+            (f"vit(?:{size}|{letter})(?:p(?:atch)?)?(32)", f"vit_{size}_patch32_224"),
+            (
+                f"(?:dinov2)?vit(?:{size}|{letter})14(?:dinov2)?|dinov2(?:{size}|{letter})",
+                f"vit_{size}_patch14_dinov2",
+            ),
+            (f"(deit3?)(?:{size}|{letter})(?:p(?:atch)?16)?", rf"\1_{size}_patch16_224"),
+            (f"(beit(?:v2)?)(?:{size}|{letter})", rf"\1_{size}_patch16_224"),
+            (f"eva02(?:{size}|{letter})", f"eva02_{size}_patch14_224"),
+            (f"swin{size}", f"swin_{size}_patch4_window7_224"),
+            (f"swinv2{size}", f"swinv2_{size}_window8_256"),
+            (rf"swinv2{size}patch4window(\d+)~256", rf"swinv2_{size}_window\1_256"),
+            (rf"swinv2{size}patch4window(\d+)to(\d+)~192to256", rf"swinv2_{size}_window\1to\2_192to256"),
+            (rf"dinovit{letter}(8|16)", rf"vit_{size}_patch\1_224"),
+            (f"dinov2withregisters{size}", f"vit_{size}_patch14_reg4_dinov2"),
+            (f"dinov3vit{letter}16(?:pretrain)?(?:lvd1689m)?", f"vit_{size}_patch16_dinov3"),
+        )
+    },
+    "vit(?:huge|h)(?:14)?": "vit_huge_patch14_224",
+    # Hugging Face's classes, as their configurations are by default.
+    **{
+        f"{name}(?:for(?:masked)?imageclassification(?:withteacher)?|backbone|model|config)": meant
+        for name, meant in {
+            "vit": "vit_base_patch16_224",
+            "vitmae": "vit_base_patch16_224",
+            "deit": "deit_base_distilled_patch16_224",
+            "beit": "beit_base_patch16_224",
+            "swin": "swin_tiny_patch4_window7_224",
+            "swinv2": "swinv2_tiny_window8_256",
+            "dinov2": "vit_base_patch14_dinov2",
+            "dinov2withregisters": "vit_base_patch14_reg4_dinov2",
+            "convnext": "convnext_tiny",
+            "convnextv2": "convnextv2_tiny",
+            "resnet": "resnet50",
+            "mobilevit": "mobilevit_s",
+            "mobilenetv2": "mobilenet_v2",
+            "poolformer": "poolformer_s12",
+        }.items()
+    },
+    "yolov?~?(11|12|26)~?(.*)": r"yolo\1\2",
+    "yolov?~?(\\d+)~?(.*)": r"yolov\1\2",
+    "yolov?~?(\\d+)(n|s|m|l|x)(?:ano|mall|edium|arge|large)": r"yolov\1\2",
+    "yolov?~?(11|12|26)(n|s|m|l|x)(?:ano|mall|edium|arge|large)": r"yolo\1\2",
+}
 #: Of names that aren't in the table: what no network is called that can be estimated.
-_NO_CNN = re.compile(
+_NO_VISION = re.compile(
     r"(?i)\b(bert|roberta|distilbert|gpt|llama|mistral|qwen|gemma|t5|whisper|wav2vec2?|lstm|gru|rnn|transformer|"
     r"(rt)?detr|segformer|mask2?former|clip|siglip|sam|cvt|dpt|mit-b\d|yolos)(?![a-z])"
 )
@@ -159,7 +180,7 @@ _REFUSED = re.compile("sequencer|tnt_|qwen|gemma|deepseek|sam2_|hieradet|naflex"
 _MAX_OFFERED, _MIN_SIMILARITY = 3, 0.8
 
 
-class NamedNetwork(Struct, frozen=True):
+class NamedNetwork(Struct, frozen=True, dict=True):
     """A network by name.
 
     Attributes
@@ -169,8 +190,8 @@ class NamedNetwork(Struct, frozen=True):
     library_name : there.
     native_pixels : the image size that it, or the checkpoint that is named, is made for.
     size_step : image sizes are multiples of it: of a transformer, the side of a patch.
-    sizes : pixels -> counts, in ascending order.
-    checkpoints : its trained weights and old names, as they end or are called -> image size.
+    weights : its trained weights and old names, as they end or are called, those of another size with it.
+    rows : its counts, one line a size, its own first.
     """
 
     name: str
@@ -178,13 +199,25 @@ class NamedNetwork(Struct, frozen=True):
     library_name: str
     native_pixels: int
     size_step: int
-    sizes: Mapping[int, Counts]
-    checkpoints: Mapping[str, int]
+    weights: str
+    rows: tuple[str, ...]
 
     @property
     def is_refused(self) -> bool:
         """Whether its steps can't be estimated: recurrent, transformers in transformers, towers of language models."""
-        return not self.counts.is_convolutional and bool(_REFUSED.match(self.library_name))
+        return bool(_REFUSED.match(self.library_name)) and not self.counts.is_convolutional
+
+    @cached_property
+    def sizes(self) -> Mapping[int, Counts]:
+        """Pixels -> counts, in ascending order; read when a network is asked for, as there are many."""
+        known = (Counts.from_values([int(float(number)) for number in row.split(",")]) for row in self.rows)
+        return MappingProxyType({one.pixels: one for one in sorted(known, key=lambda one: one.pixels)})
+
+    @property
+    def checkpoints(self) -> Mapping[str, int]:
+        """Its trained weights and old names -> image size."""
+        parts = (each.partition("@") for each in self.weights.split())
+        return {name: int(pixels or self.native_pixels) for name, _, pixels in parts}
 
     @property
     def counts(self) -> Counts:
@@ -215,12 +248,12 @@ def network_name(text: str) -> str:
     """
     found = named_network(text)
     if found.is_refused:
-        raise _no_cnn(text)
+        raise _no_vision_name(text)
     return found.name
 
 
 def sized_name(text: str) -> str:
-    """The unique name of the CNN that is meant, or the text, if it names a checkpoint of another image size.
+    """The unique name of the network that is meant, or the text, if it names a checkpoint of another image size.
 
     >>> sized_name("ResNet-50"), sized_name("timm/convnext_base.fb_in22k_ft_in1k_384")
     ('resnet50', 'timm/convnext_base.fb_in22k_ft_in1k_384')
@@ -247,21 +280,23 @@ def named_network(text: str) -> NamedNetwork:
         name, pixels = found
         network = _table()[name]
         return network if pixels in (None, network.native_pixels) else replace(network, native_pixels=pixels)
-    if _NO_CNN.search(typed.replace("_", "-")):
-        raise _no_cnn(text)
+    if _NO_VISION.search(typed.replace("_", "-")):
+        raise _no_vision_name(text)
     near = near_names(text)
     offered = f"Did you mean {', '.join(near)}? Or give" if near else "Give"
     raise InputError(f"Unknown network {text[:60]!a}. {offered} its ONNX or .keras file.")
 
 
 def near_names(text: str) -> tuple[str, ...]:
-    """Names of CNNs that were perhaps meant: the text's start, what starts with the text, and what is alike."""
+    """Names of networks that were perhaps meant: the text's start, what starts with the text, and what is alike."""
+    import difflib
+
     typed = _typed(text)
     *_, (bare, _), _, _ = _readings(typed)
     key = _key(_PREFIXES.sub("", bare))
     ends = [match.start() for match in re.finditer(r"[^\w.]|_", typed)]
     start = next((found[0] for end in reversed(ends) if (found := _find(typed[:end])) is not None), None)
-    keys = {each: _table()[name] for (library, each), (name, size) in _names().items() if not library and not size}
+    keys = {each: _table()[name] for (library, each), name in _names().items() if not library}
     keys = {each: network for each, network in keys.items() if not network.is_refused}
 
     def begun(part: str) -> list[NamedNetwork]:
@@ -273,9 +308,9 @@ def near_names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, (start, *near))))[:_MAX_OFFERED]
 
 
-def _no_cnn(text: str) -> InputError:
-    what, known = f"{text[:60]!a} can't be estimated", "CNNs and vision transformers"
-    return InputError(not_a_cnn(what, "it is recurrent, or reads more than images", "Give one", known))
+def _no_vision_name(text: str) -> InputError:
+    what = f"{text[:60]!a} can't be estimated"
+    return InputError(no_vision(what, "it is recurrent, or reads more than images", "Give one"))
 
 
 def other_definitions(name: str) -> tuple[str, ...]:
@@ -302,7 +337,10 @@ def shared_name(name: str) -> str:
     >>> shared_name("regnety_160"), shared_name("timm/resnet50"), shared_name("resnet50_gn"), shared_name("my own")
     ('regnet_y_16gf', 'resnet50', 'resnet50_gn', 'my own')
     """
-    return _shared().get(name, name)
+    network = _table().get(name)
+    if network is None or network.library == "profet":
+        return name
+    return _shared(_trainable_parameters(network))[name]
 
 
 #: Parts of a file's name, and how many of them one network's name has at most.
@@ -379,12 +417,7 @@ def counts_of(name: str, pixels: int | None = None, classes: int | None = None) 
     pixels = network.native_pixels if pixels is None else pixels
     if not MIN_PIXELS <= pixels <= MAX_PIXELS:
         raise InputError(f"Images of {pixels:,} pixels are not supported: use {MIN_PIXELS} to {MAX_PIXELS:,}.")
-    if pixels % network.size_step:
-        below = max(pixels // network.size_step, 1) * network.size_step
-        raise InputError(
-            f"{network.name} cuts images into patches of {network.size_step} pixels: use {below} or "
-            f"{below + network.size_step} pixels instead of {pixels:,}."
-        )
+    check_patches(network.name, network.size_step, pixels)
     if classes is not None and not 1 <= classes <= MAX_CLASSES:
         raise InputError(f"{classes:,} classes are not supported: use 1 to {MAX_CLASSES:,}.")
     if classes is not None and not network.counts.features:
@@ -440,36 +473,42 @@ def _grown(sizes: Mapping[int, Counts], pixels: int) -> Counts:
         value = start + share * (end - start)
         # Far below the smallest size a line may fall below zero.
         grown.append(max(round(value), round(min(start, end) * (pixels / one.pixels) ** 2) if value < 0 else 0))
-    return replace(Counts.from_values(grown), pixels=pixels)
+    found = replace(Counts.from_values(grown), pixels=pixels)
+    pairs = (one.flops.product, other.flops.product), (one.elements.score, other.elements.score)
+    larger = math.log(other.pixels / one.pixels)
+    if not min(map(min, pairs)) or math.log(pairs[0][1] / pairs[0][0]) < _ATTENDS_WHOLE * larger:
+        return found
+    # Attention over the whole image grows with the square of its tokens.
+    products, scores = (start * (end / start) ** (math.log(pixels / one.pixels) / larger) for start, end in pairs)
+    return with_attention(found, products - found.flops.product, scores - found.elements.score)
+
+
+#: Power of the image's side by which attention's products grow at least where it is over the whole image: 4, over
+#: windows 2.
+_ATTENDS_WHOLE = 3.0
 
 
 @cache
 def _table() -> Mapping[str, NamedNetwork]:
     """Unique name -> network, read once."""
-    text = gzip.decompress(shipped_bytes(PACKED)).decode()
-    sizes: dict[tuple[str, str], dict[int, Counts]] = {}
-    own: dict[tuple[str, str], int] = {}
-    steps: dict[tuple[str, str], int] = {}
-    checkpoints: dict[tuple[str, str], dict[str, int]] = {}
-    for row in csv.reader(text.splitlines()[1:]):
-        library, name, is_native, weights, step, *numbers = row
-        counts = Counts.from_values([int(float(number)) if "e" in number else int(number) for number in numbers])
-        sizes.setdefault((library, name), {})[counts.pixels] = counts
+    rows: dict[tuple[str, str], list[str]] = {}
+    own: dict[tuple[str, str], tuple[int, str]] = {}
+    for line in gzip.decompress(shipped_bytes(PACKED)).decode().splitlines()[1:]:
+        library, name, is_native, weights, step, numbers = line.split(",", 5)
         if is_native == "1":
-            own[library, name], steps[library, name] = counts.pixels, int(step)
-            pairs = (each.partition("@") for each in weights.split())
-            checkpoints[library, name] = {each: int(pixels or counts.pixels) for each, _, pixels in pairs}
+            own[library, name] = int(step), weights
+            rows.setdefault((library, name), []).insert(0, numbers)
+        else:
+            rows.setdefault((library, name), []).append(numbers)
     found: dict[str, NamedNetwork] = {}
     keys: set[str] = set()
-    for (library, name), by_size in sizes.items():
+    for (library, name), lines in rows.items():
         key = _key(name)
         unique = f"{library}/{name}" if key in keys else name
         unique = PROFET + name if library == "profet" else unique
         keys.add(key)
-        ordered = MappingProxyType(dict(sorted(by_size.items())))
-        at = library, name
-        weights_of = MappingProxyType(checkpoints[at])
-        found[unique] = NamedNetwork(unique, library, name, own[at], steps[at], ordered, weights_of)
+        pixels = int(lines[0].partition(",")[0])
+        found[unique] = NamedNetwork(unique, library, name, pixels, *own[library, name], tuple(lines))
     return MappingProxyType(found)
 
 
@@ -477,15 +516,25 @@ def _table() -> Mapping[str, NamedNetwork]:
 _ALIKE = 0.05
 
 
+def _trainable_parameters(network: NamedNetwork) -> int:
+    return int(float(network.rows[0].split(",", 4)[3]))
+
+
 @cache
-def _shared() -> Mapping[str, str]:
-    """Unique name -> the one that stands for it and its like in other libraries."""
-    order = sorted(_table().values(), key=lambda one: (LIBRARIES.index(one.library), len(one.library_name)))
-    groups: dict[int, list[dict[str, NamedNetwork]]] = {}
-    for network in order:
-        if network.library == "profet":
-            continue
-        alike = groups.setdefault(network.counts.trainable_parameters, [])
+def _by_parameters() -> Mapping[int, Sequence[NamedNetwork]]:
+    """Trainable parameters -> networks, those of measurements left out."""
+    found: dict[int, list[NamedNetwork]] = {}
+    for network in sorted(_table().values(), key=lambda one: (LIBRARIES.index(one.library), len(one.library_name))):
+        if network.library != "profet":
+            found.setdefault(_trainable_parameters(network), []).append(network)
+    return MappingProxyType(found)
+
+
+@cache
+def _shared(parameters: int) -> Mapping[str, str]:
+    """Unique name -> the one that stands for it and its like in other libraries, of networks with these parameters."""
+    alike: list[dict[str, NamedNetwork]] = []
+    for network in _by_parameters()[parameters]:
         for by_library in alike:
             one = next(iter(by_library.values()))
             counts = one.counts, counts_of(network.name, one.native_pixels)
@@ -498,12 +547,7 @@ def _shared() -> Mapping[str, str]:
         else:
             alike.append({network.library: network})
     return MappingProxyType(
-        {
-            network.name: next(iter(by_library.values())).name
-            for alike in groups.values()
-            for by_library in alike
-            for network in by_library.values()
-        }
+        {network.name: next(iter(by_library.values())).name for by_library in alike for network in by_library.values()}
     )
 
 
@@ -511,15 +555,26 @@ def _shared() -> Mapping[str, str]:
 _RANKS = ("torchvision", "keras", *(name for name in LIBRARIES if name not in ("torchvision", "keras")))
 
 
+def _by_rank() -> list[NamedNetwork]:
+    return sorted(_table().values(), key=lambda one: _RANKS.index(one.library))
+
+
 @cache
-def _names() -> Mapping[tuple[str, str], tuple[str, int | None]]:
-    """(Library or "", key of a name or a checkpoint) -> unique name, and the checkpoint's size; the first counts."""
-    found: dict[tuple[str, str], tuple[str, int | None]] = {}
-    ranked = sorted(_table().values(), key=lambda one: _RANKS.index(one.library))
-    for network in ranked:
-        for library in ("", network.library):
-            found.setdefault((library, _key(network.library_name)), (network.name, None))
-    for network in ranked:
+def _names() -> Mapping[tuple[str, str], str]:
+    """(Library or "", key of a name there) -> unique name; the first counts."""
+    found: dict[tuple[str, str], str] = {}
+    for network in _by_rank():
+        key = _key(network.library_name)
+        found.setdefault(("", key), network.name)
+        found.setdefault((network.library, key), network.name)
+    return MappingProxyType(found)
+
+
+@cache
+def _checkpoints() -> Mapping[tuple[str, str], tuple[str, int]]:
+    """(Library or "", key of a checkpoint) -> its network's unique name, and its size; the first counts."""
+    found: dict[tuple[str, str], tuple[str, int]] = {}
+    for network in _by_rank():
         for checkpoint, pixels in network.checkpoints.items():
             key = _key(network.library_name + checkpoint if checkpoint.startswith(".") else checkpoint)
             for library in ("", network.library):
@@ -582,17 +637,29 @@ def _look_up(typed: str, pixels: int | None) -> tuple[str, int | None] | None:
     prefix = _PREFIXES.match(typed)
     library = "" if prefix is None else next(filter(None, prefix.groups()), "").lower()
     key = _key(re.sub("(?i)_weights$|_weights(?=[.])", "", typed[prefix.end() :] if prefix else typed))
-    aliases = (match.expand(meant) for pattern, meant in _ALIASES if (match := pattern.fullmatch(key)))
-    for candidate in (key, *aliases):
-        found = _names().get((library, _key(candidate)))
-        if found is not None:
-            return found[0], pixels or found[1]
+    for candidate in _candidates(key):
+        meant = library, _key(candidate)
+        if meant in _names():
+            return _names()[meant], pixels
+        if meant in _checkpoints():
+            name, own = _checkpoints()[meant]
+            return name, pixels or own
         if candidate in _table() and not library:
             return candidate, pixels
     return None
 
 
+def _candidates(key: str) -> Iterator[str]:
+    yield key
+    for pattern, meant in _ALIASES.items():
+        if match := re.fullmatch(pattern, key):
+            yield match.expand(meant)
+
+
 def _key(text: str) -> str:
     """What two spellings of one name have in common: no case, and no marks but between two numbers."""
-    text = re.sub(r"(?<=\d)[\s_./()-]+(?=\d)", "~", text.lower().replace("+", "plus"))
-    return re.sub(r"[\s_./()-]+", "", text)
+    return _MARKS.sub("", _MARKS_BETWEEN.sub("~", text.lower().replace("+", "plus")))
+
+
+#: All, and those between two numbers.
+_MARKS, _MARKS_BETWEEN = re.compile(r"[\s_./()-]+"), re.compile(r"(?<=\d)[\s_./()-]+(?=\d)")

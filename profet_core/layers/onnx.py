@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 from onnx import defs, helper, numpy_helper, shape_inference
 from onnx.reference import ReferenceEvaluator
 
-from profet_core.errors import InputError, ProfileError, not_a_cnn
+from profet_core.errors import InputError, ProfileError, no_vision
 from profet_core.layers.network import (
     MAX_SETTING,
     Caveats,
@@ -60,13 +60,13 @@ _OPERATORS = {
     """,
     Kind.POOLING: "MaxPool AveragePool LpPool GlobalAveragePool GlobalMaxPool GlobalLpPool",
     Kind.SHAPING: """
-        Reshape Flatten Transpose Slice Expand Tile Concat Gather Pad Split Resize Upsample DepthToSpace SpaceToDepth
+        Transpose Slice Expand Tile Concat Gather Pad Split Resize Upsample DepthToSpace SpaceToDepth
     """,
     Kind.ELEMENTWISE: """
         Abs Floor Ceil Neg Not Cast Add Sub Mul Div Mod Min Max Sum Mean Where Equal Greater Less GreaterOrEqual
         LessOrEqual And Or Xor ReduceMean ReduceMax ReduceMin ReduceSum ReduceL2 ReduceSumSquare ReduceProd
     """,
-    Kind.IDENTITY: "Identity Squeeze Unsqueeze Shape Size Range ConstantOfShape",
+    Kind.IDENTITY: "Identity Reshape Flatten Squeeze Unsqueeze Shape Size Range ConstantOfShape",
 }
 #: Operators that are counted -> their kind; others that `is_function` knows compute each value by itself.
 KINDS: Mapping[str, Kind] = MappingProxyType(
@@ -77,6 +77,10 @@ _SCALING = frozenset(
     {"Add", "Sub", "Mul", "Div", "Mod", "Min", "Max", "Sum", "Mean", "Where"}
     | {"Equal", "Greater", "Less", "GreaterOrEqual", "LessOrEqual", "And", "Or", "Xor"}
 )
+#: They move no values.
+_VIEWS = frozenset({"Reshape", "Flatten"})
+#: Sides of what a classifier puts out; softmax of more is over attention's scores.
+_CLASS_SIDES = 2
 _BRANCHING = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 
 
@@ -193,6 +197,9 @@ class _Followed:
         self._opset = helper.make_opsetid("", max(1, min(versions[0], latest)) if versions else latest)
         self._batch = 1
         self._counted: set[str] = set()
+        # Outputs of matrix products, and of the error function with what is added to it.
+        self._products: set[str] = set()
+        self._errors: set[str] = set()
         self._values: dict[str, Value] = {"": Value(onnx.TypeProto())} | {
             tensor.name: _tensor(tensor, tensor.name) for tensor in graph.initializer
         }
@@ -287,14 +294,29 @@ class _Followed:
             if kind in (Kind.IDENTITY, Kind.ELEMENTWISE):
                 # Of one computed input it is an activation, whatever constants it takes.
                 is_one = sum(value is not None and not value.is_static for value in inputs) < 2
-                is_layer = kind is Kind.ELEMENTWISE or bool(self._unseen(weights))
+                is_view = node.op_type in _VIEWS
+                is_layer = kind is Kind.ELEMENTWISE or is_view or bool(self._unseen(weights))
                 kind = Kind.ACTIVATION if is_one else Kind.ELEMENTWISE
+                if node.op_type == "Softmax" and len(output) > _CLASS_SIDES:
+                    kind = Kind.SOFTMAX
+                if is_view or self._is_fused(node, inputs):
+                    kind = Kind.IDENTITY
+            if node.op_type == "MatMul":
+                self._products.update(node.output)
             if is_layer:
                 self._layer(node, Layer(kind, output, flops=flops), inputs, weights)
         for name, type_ in types.items():
             # Of other outputs than the first, as training's of older normalizations, the shape may be open.
             if type_.tensor_type.HasField("shape"):
                 self._put_out(name, Value(type_, None, weights if is_static else (), is_static))
+
+    def _is_fused(self, node: onnx.NodeProto, inputs: Sequence[Value | None]) -> bool:
+        """Whether frameworks compute it with what is before it: a product's bias, and the parts of GELU."""
+        if node.op_type == "Erf" or (node.op_type == "Add" and any(name in self._errors for name in node.input)):
+            self._errors.update(node.output)
+        biases = [value for value in inputs if value is not None and value.is_static and len(value.shape) == 1]
+        is_bias = node.op_type == "Add" and bool(biases) and any(name in self._products for name in node.input)
+        return is_bias or (node.op_type == "Mul" and any(name in self._errors for name in node.input))
 
     def _inferred(self, node: onnx.NodeProto, given: Mapping[str, Value]) -> dict[str, onnx.TypeProto]:
         """Element types and shapes of the outputs, in their order, from the inputs by name."""
@@ -354,7 +376,21 @@ class _Followed:
             kept = {name for value in inputs[3:5] if value is not None for name in value.weights}
             averages = sum(size for name, size in unseen.items() if name in kept)
         flops = -(-batch.flops // self._batch)
-        per_image = Layer(batch.kind, self._per_image(batch.output), parameters, parameters - averages, flops)
+        is_read = batch.kind is Kind.DENSE or node.op_type.startswith("Conv")
+        first = inputs[0].shape if is_read and inputs[0] is not None else ()
+        channels = (0, 0)
+        if node.op_type.startswith("Conv"):
+            groups = _attribute(node, "group", 1)
+            channels = first[1] // groups, batch.output[1] // groups
+        per_image = Layer(
+            batch.kind,
+            self._per_image(batch.output),
+            parameters,
+            parameters - averages,
+            flops,
+            input_elements=prod(first) // self._batch if first else 0,
+            channels=channels,
+        )
         self.built.put(per_image, name=shown(node.name or node.op_type))
 
     def _unseen(self, weights: tuple[str, ...]) -> dict[str, int]:
@@ -382,7 +418,7 @@ def _kind(operator: str, is_static: bool) -> Kind:
     InputError : it isn't counted.
     """
     if operator in ("LSTM", "GRU", "RNN"):
-        raise InputError(not_a_cnn("the network is not a CNN", "it has recurrent layers", "Give a CNN"))
+        raise InputError(no_vision("the network is no vision network", "it has recurrent layers", "Give one"))
     if operator in KINDS:
         return KINDS[operator]
     if is_function(operator):

@@ -28,7 +28,8 @@ from profet_core.layers.network import (
 )
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS
 from profet_core.layers.rules import TABLE_KINDS, Settings, apply_rule
-from profet_profiles.reading import is_text, other_file, shown_file_name
+from profet_profiles.errors import shown_file_name
+from profet_profiles.reading import is_text, other_file
 from profet_profiles.sandbox import SMALL_BYTES, Progress, Task, is_line, read_file
 from profet_profiles.unpacking import Content, is_archive
 

@@ -500,7 +500,7 @@ def _attention(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
         dense(key, heads * key_width, bias=bias),
         dense(value, heads * value_width, bias=bias),
         product((heads, query[0], key[0]), key_width),
-        elementwise((heads, query[0], key[0])),
+        Layer(Kind.SOFTMAX, (heads, query[0], key[0])),
         product(attended, key[0]),
         *(gate if settings.flag("use_gate", False) else []),
         dense(attended, output, bias=bias),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Literal
@@ -13,8 +14,9 @@ from msgspec import Struct
 
 from profet_core.catalog.gpus import CPU_NAME, canonical
 from profet_core.ensemble.operations import kind_of, load_operation_kinds
-from profet_core.errors import Code, InputError, LatencyDoubtError, Note, not_a_cnn
+from profet_core.errors import Code, InputError, LatencyDoubtError, Note, no_vision
 from profet_core.latency import log_sd_of
+from profet_core.layers.networks import NamedNetwork, named_network, network_in_file_name
 from profet_core.prediction.models import Models
 from profet_core.prediction.targets import unknown_gpu
 from profet_profiles.limits import MAX_STEPS
@@ -180,8 +182,29 @@ NO_ANCHOR = (
 )
 
 
-def refusal(profile: Profile) -> str:
-    """Why no latency can be predicted from `profile`, and what to do: one line; empty if one can."""
+#: Where many profiles are predicted at once.
+NO_TRANSFORMER = "This is a vision transformer's step: predict it alone, with the default method."
+#: Answer of a user for a profile of a vision transformer whose name has none of the known ones.
+VISION_TRANSFORMER = "vision-transformer"
+#: A patch convolution of a small transformer takes up to this share of the time of convolutions and products; it has no
+#: gradient of its input, which are the images.
+MAX_PATCH_SHARE = 0.4
+#: Rows of an embedding that is looked up: more are words, fewer may be places or classes.
+MIN_VOCABULARY = 5_000
+#: The gradient or the update of an embedding; what cuts images into patches beside convolutions.
+_EMBEDDING = re.compile(
+    f"{DEVICE_PREFIX}(?:aten::_?embedding|ResourceScatter|(?:Resource)?SparseApply|UnsortedSegmentSum)"
+)
+_PATCHES = f"{DEVICE_PREFIX}ExtractImagePatches"
+
+
+def refusal(profile: Profile, network: str | None = None) -> str:
+    """Why no latency can be predicted from `profile`, and what to do: one line; empty if one can.
+
+    Parameters
+    ----------
+    network : its name as a user gave it, or `VISION_TRANSFORMER`.
+    """
     if profile.refusal:
         return profile.refusal
     if profile.device_busy_us <= 0:
@@ -209,48 +232,125 @@ def refusal(profile: Profile) -> str:
             f"{profile.unknown_share:.0%} of the GPU time belongs to no named operation: record it again with CPU "
             "operations too, and without XLA, torch.compile or CUDA graphs."
         )
-    return _no_cnn(profile)
-
-
-def _no_cnn(profile: Profile) -> str:
-    """Why a step is of no CNN, or too much of it is unknown; empty if it is of one."""
-    sums, known = {_CONVOLUTIONS: 0.0, _PRODUCTS: 0.0, "": 0.0}, _shipped_work()
-    unknown_us: dict[str, float] = {}
-    for name, us in profile.operations.items():
-        # Most names are in the table.
-        sums[known[name] if name in known else _work(name)] += us
-        is_device = name not in known and name.startswith(DEVICE_PREFIX) and name not in IDLE_OPERATIONS
-        if is_device and kind_of(name) is None:
-            unknown_us[name] = us
+    sums, unknown_us = _work_us(profile)
     if (share := sum(unknown_us.values()) / profile.device_busy_us) > MAX_UNCLASSIFIED_SHARE:
         longest = max(unknown_us, key=lambda name: unknown_us[name]).removeprefix(DEVICE_PREFIX)
         return (
-            f"{share:.0%} of the GPU time is in unknown operations, {longest} the longest: record a CNN training "
-            "step with the framework's own operations."
+            f"{share:.0%} of the GPU time is in unknown operations, {longest} the longest: record a training step with "
+            "the framework's own operations."
         )
-    convolutions_us = sums[_CONVOLUTIONS]
-    if convolutions_us > MIN_CONVOLUTION_SHARE * (convolutions_us + sums[_PRODUCTS]):
+    return _no_vision(profile, network, sums) if is_transformer(profile, network) else ""
+
+
+def is_transformer(profile: Profile, network: str | None = None) -> bool:
+    """Whether a step is of no network that convolutions mix the pixels of: a vision transformer's, or none of images.
+
+    Parameters
+    ----------
+    network : as `refusal` takes it.
+    """
+    if network == VISION_TRANSFORMER or profile.meta.network == VISION_TRANSFORMER:
+        return True
+    sums, _ = _work_us(profile)
+    convolutions_us, both_us = sums[_CONVOLUTIONS], sums[_CONVOLUTIONS] + sums[_PRODUCTS]
+    if convolutions_us <= MIN_CONVOLUTION_SHARE * both_us:
+        return True
+    if convolutions_us > MAX_PATCH_SHARE * both_us:
+        return False
+    if (known := vision_network(profile, network)) is not None:
+        return not known.counts.is_convolutional
+    return sums[_ATTENTION] > 0 and _cuts_images(profile)
+
+
+def _no_vision(profile: Profile, network: str | None, sums: Mapping[str, float]) -> str:
+    """Why a step without a CNN's convolutions is of no network for images, or what to say of it; empty if it is."""
+    work, convolves = profile.meta.work, sums[_CONVOLUTIONS] > 0
+    looks_up = any(_EMBEDDING.match(name) for name in profile.operations)
+    why = ""
+    if sums[_PRODUCTS] <= 0:
+        share = sums[_CONVOLUTIONS] / profile.device_busy_us
+        why = f"{f'{share:.1%}' if share else 'none'} of its GPU time is convolutions or matrix products"
+    elif work is not None and work.vocabulary >= MIN_VOCABULARY:
+        why = f"it looks up words in an embedding of {work.vocabulary:,.0f}"
+    elif work is None and looks_up and not convolves and _PATCHES not in profile.operations:
+        why = "it looks up an embedding and convolves no image, as language models do"
+    if why:
+        return no_vision("This is no vision network's step", why, "Record one's training step")
+    if VISION_TRANSFORMER in (network, profile.meta.network) or vision_network(profile, network):
         return ""
-    share = convolutions_us / profile.device_busy_us
-    why = f"{f'{share:.1%}' if share else 'none'} of its GPU time is convolutions"
-    return not_a_cnn("This step is not a CNN's", why, "Record a CNN's training step")
+    if (_cuts_images(profile) and not looks_up) or (
+        work is not None and work.patch > 0 and profile.meta.pixels is not None
+    ):
+        return ""
+    return (
+        "This step has almost no convolutions, and nothing in the profile says whether it reads images: if it does, "
+        f"give the network's name, or {VISION_TRANSFORMER}, as its network."
+    )
+
+
+def vision_network(profile: Profile, network: str | None) -> NamedNetwork | None:
+    """The known network that a user, the profile or its file's name name; None for none."""
+    name = network or profile.meta.network or network_in_file_name(profile.file_name)
+    try:
+        found = None if name is None else named_network(name)
+    except InputError:
+        return None
+    return None if found is None or found.is_refused else found
+
+
+_ATTENTION = "attention"
+_FORWARD, _OF_INPUT, _OF_FILTER = (
+    tuple(f"{DEVICE_PREFIX}{kind}{part}" for kind in ("Conv2D", "DepthwiseConv2dNative", "_FusedConv2D"))
+    for part in ("", "BackpropInput", "BackpropFilter")
+)
+#: What other kernels that a convolution's gradient starts may take beside it.
+_MAX_OTHER_SHARE = 0.25
+
+
+def _cuts_images(profile: Profile) -> bool:
+    """Whether convolutions have no gradient of their input, as that of patches: its input are the images."""
+    forward_us, input_us, filter_us = (
+        sum(profile.operations.get(name, 0.0) for name in names) for names in (_FORWARD, _OF_INPUT, _OF_FILTER)
+    )
+    return forward_us > 0 and input_us <= _MAX_OTHER_SHARE * filter_us
+
+
+def _work_us(profile: Profile) -> tuple[dict[str, float], dict[str, float]]:
+    """Time of convolutions, of matrix products, and of attention among these; and of operations of unknown kinds."""
+    sums, known = {_CONVOLUTIONS: 0.0, _PRODUCTS: 0.0, _ATTENTION: 0.0, "": 0.0}, load_operation_kinds().shipped
+    unknown_us: dict[str, float] = {}
+    for name, us in profile.operations.items():
+        # Most names are in the table.
+        sums[_shipped_work(name) if name in known else _work(name)] += us
+        if name.startswith(DEVICE_PREFIX) and is_attention(name):
+            sums[_ATTENTION] += us
+        is_device = name not in known and name.startswith(DEVICE_PREFIX) and name not in IDLE_OPERATIONS
+        if is_device and kind_of(name) is None:
+            unknown_us[name] = us
+    return sums, unknown_us
+
+
+def is_attention(operation: str) -> bool:
+    """Whether an operation multiplies matrices that the network computes."""
+    return "BatchMatMul" in operation or "Einsum" in operation or "attention" in operation
 
 
 def _work(operation: str) -> str:
     """Whether a GPU's operation is a convolution or a matrix product; empty for others."""
     kind = kind_of(operation) if operation.startswith(DEVICE_PREFIX) else None
-    found = (kind and kind.operation_class) or ""
-    return _CONVOLUTIONS if found.startswith(("convolution", "depthwise")) else found if found == _PRODUCTS else ""
+    operation_class = (kind and kind.operation_class) or ""
+    if operation_class.startswith(("convolution", "depthwise")):
+        return _CONVOLUTIONS
+    return operation_class if operation_class == _PRODUCTS else ""
 
 
-@cache
-def _shipped_work() -> dict[str, str]:
-    return {name: _work(name) for name in load_operation_kinds().shipped}
+#: Of the shipped names alone: a visitor's are not kept.
+_shipped_work = cache(_work)
 
 
-def refusal_by(models: Models, profile: Profile) -> str:
+def refusal_by(models: Models, profile: Profile, network: str | None = None) -> str:
     """Like `refusal`, or that the GPU in the profile is unknown, or no GPU but a processor that stands in for one."""
-    reason, recorded = refusal(profile), profile.meta.gpu
+    reason, recorded = refusal(profile, network), profile.meta.gpu
     if not reason and STAND_IN in profile.warnings and not models.transfer.calibrated:
         return NO_ANCHOR
     return reason or ("" if recorded is None else unknown_gpu(models, recorded))
@@ -265,8 +365,8 @@ def unattributed_log_sd(profiles: Sequence[Profile]) -> np.ndarray:
     ]
     # That part may take from nothing to about twice its share on another GPU: an interval's half-width.
     halves = [-math.log1p(-share) if share < 1 else 0.0 for share in shares]
-    found: np.ndarray = log_sd_of(np.array(halves))
-    return found
+    log_sd: np.ndarray = log_sd_of(np.array(halves))
+    return log_sd
 
 
 #: Factor beyond the training range of latency over device total at which a latency needs confirmation.

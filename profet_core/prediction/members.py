@@ -82,7 +82,7 @@ class Estimates(Struct, frozen=True):
 
     def notes(self, number: int) -> list[Note]:
         """Caveats of one profile's estimates."""
-        found, similarity, unknown = [], self.similarity(number), self.unknown[number]
+        notes, similarity, unknown = [], self.similarity(number), self.unknown[number]
         # Time without an operation has its own note if it matters.
         if {*unknown.mapped, *unknown.unused} - ({UNKNOWN_DEVICE_OPERATION} - unknown.mapped.keys()):
             parts = [f"{name} counted as {cluster}" for name, cluster in unknown.mapped.items()]
@@ -91,13 +91,13 @@ class Estimates(Struct, frozen=True):
             weight = "expect larger errors" if unknown.share > NOTABLE_UNKNOWN_SHARE else "negligible"
             operations = f"{len(parts)} operation{'' if len(parts) == 1 else 's'}"
             values = {"operations": operations, "share": unknown.share, "weight": weight, "treated": treated}
-            found.append(Note(Code.UNKNOWN_OPERATIONS, **values))
+            notes.append(Note(Code.UNKNOWN_OPERATIONS, **values))
         if self.repaired is not None and self.repaired[number] > NOTABLE_REPAIR:
-            found.append(Note(Code.TRUNCATED, factor=float(self.repaired[number])))
+            notes.append(Note(Code.TRUNCATED, factor=float(self.repaired[number])))
         if similarity and similarity.is_dissimilar:
             more = " or more" if similarity.words == BAND_WORDS[-1] else ""
-            found.append(Note(Code.DISSIMILAR, error=f"{similarity.error_percent:.0f}%", more=more))
-        return found
+            notes.append(Note(Code.DISSIMILAR, error=f"{similarity.error_percent:.0f}%", more=more))
+        return notes
 
     def in_table(
         self, table: StepTable, places: Mapping[str, int], basis: Basis = Basis.MEASURED, notes: tuple[Note, ...] = ()
@@ -237,38 +237,38 @@ def caveats(
     """
     known = None if anchor.gpu else models.ranges[anchor.instance]
     meta, share, gpu = profile.meta, profile.unknown_share, anchor_gpu(models, anchor).name
-    found = [Note(Code.PROFILE, text=text) for text in profile.warnings]
+    notes = [Note(Code.PROFILE, text=text) for text in profile.warnings]
     # A missing form factor or memory size is no contradiction.
     same = meta.gpu is None or gpu_model(meta.gpu) == gpu_model(gpu)
     if not same and gpu not in {one.name for one in models.transfer.gpus.named(meta.gpu or "")}:
         named = gpu if anchor.name == gpu else f"{anchor.name} ({gpu})"
-        found.append(Note(Code.WRONG_GPU, recorded=meta.gpu, anchor=named))
+        notes.append(Note(Code.WRONG_GPU, recorded=meta.gpu, anchor=named))
     if anchor.gpu is not None:
-        found.append(Note(Code.UNTRAINED_ANCHOR, gpu=anchor.gpu.name))
+        notes.append(Note(Code.UNTRAINED_ANCHOR, gpu=anchor.gpu.name))
     # PROFET's own files are FP32, and whole traces show 16-bit kernels.
     may_be_half = meta.precision is None and profile.may_be_cut and profile.source_format != VERSION_1
     if may_be_half and has_tensor_cores(models.transfer.gpus[gpu]):
-        found.append(Note(Code.UNKNOWN_PRECISION))
+        notes.append(Note(Code.UNKNOWN_PRECISION))
     if meta.compiled:
-        found.append(Note(Code.COMPILED))
+        notes.append(Note(Code.COMPILED))
     if meta.channels_last:
-        found.append(Note(Code.CHANNELS_LAST))
-    found += steps_note(profile)
+        notes.append(Note(Code.CHANNELS_LAST))
+    notes += steps_note(profile)
     if meta.estimated_share:
-        found.append(Note(Code.ESTIMATED_TIMES, share=meta.estimated_share))
+        notes.append(Note(Code.ESTIMATED_TIMES, share=meta.estimated_share))
     if share > WARNED_UNATTRIBUTED_SHARE:
-        found.append(Note(Code.UNATTRIBUTED, share=share))
+        notes.append(Note(Code.UNATTRIBUTED, share=share))
     if wait_ms := input_wait_ms(profile):
         share = wait_ms * US_PER_MS / profile.device_total_us
-        found.append(Note(Code.INPUT_WAIT, wait=format_ms(wait_ms), share=share))
-    found += estimates.notes(number)
+        notes.append(Note(Code.INPUT_WAIT, wait=format_ms(wait_ms), share=share))
+    notes += estimates.notes(number)
     if known is not None:
         low, high = known.device_total_us
         total = profile.device_total_us
         if total and not low * 0.8 <= total <= high * 1.25:
             side = "shorter" if total < low else "longer"
             times = {name: format_ms(us / US_PER_MS) for name, us in (("total", total), ("low", low), ("high", high))}
-            found.append(Note(Code.OUT_OF_RANGE, side=side, anchor=anchor.name, **times))
+            notes.append(Note(Code.OUT_OF_RANGE, side=side, anchor=anchor.name, **times))
     if at_floor := list(compress(estimates.targets, estimates.at_floor[:, number])):
-        found.append(Note(Code.AT_FLOOR, instances=", ".join(at_floor)))
-    return found
+        notes.append(Note(Code.AT_FLOOR, instances=", ".join(at_floor)))
+    return notes

@@ -34,7 +34,8 @@ from profet_core.prediction.scaler import DocumentedScaler, LearnedScaler, axis_
 from profet_core.training.memory import MEMORY_NAME, MemoryModel, load_memory
 from profet_core.training.scaling_model import SCALEOUT_NAME, ScaleoutModel, load_scaleout
 from profet_core.transfer.model import CALIBRATED_NAME, CalibratedGpu, TransferModel, load_transfer
-from profet_profiles import Profile, read_profile
+from profet_profiles import Profile
+from profet_profiles.profet_json import read_small
 
 
 class TrainingRange(Struct, frozen=True):
@@ -150,10 +151,10 @@ class Models:
 
     def method(self, name: str) -> Method:
         """The method of that name, InputError if unknown; "default" is the one in the manifest."""
-        found = self.methods.get(self.default_method if name == "default" else name)
-        if found is None:
+        method = self.methods.get(self.default_method if name == "default" else name)
+        if method is None:
             raise InputError(f"Unknown method {name!r}: use default or one of {', '.join(self.methods)}.")
-        return found
+        return method
 
     def scaler(self, instance: str | None, axis: str) -> DocumentedScaler:
         """The scaler of an instance along "batch" or "pixels"; InputError if the models have none."""
@@ -186,25 +187,25 @@ class Models:
     def stack(self, anchor: str, member: str, *, latency_known: bool, sizes_known: bool) -> MemberStack:
         """One member of the default method, for every target of `anchor`; raises as `run_members`."""
         case = STACK_CASES[latency_known, sizes_known]
-        if found := self._opened.get((anchor, member, case)):
-            return found
+        if stack := self._opened.get((anchor, member, case)):
+            return stack
         row = self._stacks.get((anchor, member, case))
         if row is None:
             raise ArtifactError(f"The models have no member {member!r} from {anchor}: {_DOWNLOAD_AGAIN}.")
-        found = self._opened[anchor, member, case] = MemberStack(
+        stack = self._opened[anchor, member, case] = MemberStack(
             targets=tuple(row["targets"]),
             fitted=self._member(row["file"], len(row["targets"])),
             constants=np.asarray(row["constants"], float)[:, None, :],
             typical_log_ratio=np.asarray(row["typical_log_ratio"], float),
         )
-        return found
+        return stack
 
     @cached_property
     def transfer(self) -> TransferModel:
         """Model that transfers latencies to unprofiled GPUs; ArtifactError if these models have none."""
-        found = load_transfer(self.folder)
+        transfer = load_transfer(self.folder)
         self._check_in_place()
-        return found
+        return transfer
 
     def with_transfer(self, transfer: TransferModel) -> Models:
         """The same models, sharing loaded files, with another transfer model."""
@@ -240,9 +241,9 @@ class Models:
         """Contents of a file beside the manifest: one that the manifest names must exist."""
         if name not in self.manifest.get("coefficients", ()) and not (self.folder / name).exists():
             return None
-        found = load(self.folder)
+        coefficients = load(self.folder)
         self._check_in_place()
-        return found
+        return coefficients
 
     def reference(self, anchor: str) -> np.ndarray:
         """Class shares of an anchor's training profiles, as in `ensemble.members.class_shares`."""
@@ -312,7 +313,7 @@ def load_models(folder: Path | str | None = None) -> Models:
 _FILES = (MANIFEST_NAME, CALIBRATED_NAME)
 
 
-def report_figure(folder: Path, report: str, *path: str | tuple[str, Any]) -> float:
+def report_figure(folder: Path, report: str, *path: str | Sequence[str | int]) -> float:
     """A figure of a models folder's report, by the keys that lead to it; a pair chooses the row that has this value."""
     found: Any = json.loads((folder / f"{report}.json").read_bytes())
     for step in path:
@@ -322,10 +323,8 @@ def report_figure(folder: Path, report: str, *path: str | tuple[str, Any]) -> fl
 
 #: Where reports have the error on networks unlike all others: on profiled GPUs, and by rates of work on any.
 UNSEEN_PROFILED = ("validation", "default", "without_twin", "mape_with_latency")
-UNSEEN_BY_RATES = (
-    *("estimate_validation", "judged", ("held_out", "families, as answered to users of another source")),
-    "mape",
-)
+_ANY_SOURCE = ("held_out", "families, as answered to users of another source")
+UNSEEN_BY_RATES = ("estimate_validation", "judged", _ANY_SOURCE, "mape")
 
 
 class CustomModels(Struct, frozen=True):
@@ -405,7 +404,7 @@ class Sample(Struct, frozen=True):
     @property
     def profile(self) -> Profile:
         """The parsed trace."""
-        return read_profile(self.data, self.path.name)
+        return read_small(self.data, self.path.name)
 
 
 def load_samples(folder: Path | None = None) -> tuple[Sample, ...]:

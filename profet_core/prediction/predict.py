@@ -22,10 +22,12 @@ from profet_core.latency import Basis, FloatArray
 from profet_core.layers.by_name import has_rates, read_step
 from profet_core.prediction.checks import (
     NO_ANCHOR,
+    NO_TRANSFORMER,
     check_latency,
     counted,
     diagnose,
     input_wait_ms,
+    is_transformer,
     refusal_by,
     unattributed_log_sd,
     without_input_wait,
@@ -173,6 +175,8 @@ def _recorded(
     for profile in profiles:
         if reason := refusal_by(models, profile):
             raise NoPredictionError(reason)
+        if is_transformer(profile):
+            raise NoPredictionError(NO_TRANSFORMER)
         if STAND_IN in profile.warnings and not (anchor.gpu and models.transfer.calibrated_gpu(anchor.gpu, False)):
             raise NoPredictionError(NO_ANCHOR)
     known_ms: list[float | None] = [None] * len(profiles)
@@ -243,14 +247,14 @@ class _Question(Struct, frozen=True):
         ----------
         base_ms, log_sd : in FP32 or TF32, with their uncertainty.
         """
-        found, gpu = [], anchor_gpu(self.models, self.anchor)
+        recorded, gpu = [], anchor_gpu(self.models, self.anchor)
         for step, one_ms, one_log_sd in zip(steps, base_ms.tolist(), log_sd.tolist(), strict=True):
             meta, code = step.profile.meta, CHANNELS_LAST if is_tuned(step.profile) else PLAIN
             sizes = meta.batch_size or _USUAL_SIZES[0], meta.pixels or _USUAL_SIZES[1]
             asked = Asked(step.precision or AS_PROFILED, code, *sizes)
             latency_ms = one_ms * math.exp(-step.log_slower)
-            found.append(Recorded(gpu, self.anchor.host, asked, latency_ms, max(one_log_sd, MEASURED_LOG_SD)))
-        return found
+            recorded.append(Recorded(gpu, self.anchor.host, asked, latency_ms, max(one_log_sd, MEASURED_LOG_SD)))
+        return recorded
 
 
 class _Stages(Struct, frozen=True):

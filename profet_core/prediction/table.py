@@ -16,7 +16,7 @@ from profet_core.ensemble.members import BAND_WORDS
 from profet_core.ensemble.operations import UnknownOperations
 from profet_core.errors import Note
 from profet_core.latency import Basis, FloatArray, Values, combined_sd
-from profet_core.offers import OfferTable, is_limited_by_host
+from profet_core.offers import OfferTable, is_limited_by_host, taken
 from profet_core.transfer.targets import Host
 from profet_profiles.record import Profile, StepsBasis
 
@@ -126,29 +126,35 @@ class StepTable(Struct, frozen=True, eq=False):
             launch_ms=_with(self.launch_ms, at, launch_ms),
         )
 
+    def slowed(self, factor: float, log_sd: float) -> Self:
+        """Steps that take so many times as long, measured ones too, with that error more."""
+        given = [Basis.SCALED if one is Basis.GIVEN else one for one in self.basis]
+        return replace(
+            self,
+            latency_ms=factor * self.latency_ms,
+            free_ms=factor * self.free_ms,
+            launch_ms=factor * self.launch_ms,
+            log_sd=combined_sd(self.log_sd, log_sd),
+            relative_log_sd=combined_sd(self.relative_log_sd, log_sd),
+            basis=tuple(given),
+            members={name: factor * values for name, values in self.members.items()},
+        )
+
     def take(self, rows: Sequence[int]) -> Self:
         """A table of these rows, in this order; -1 stands for a row of which nothing is known."""
-        at = np.array(rows, int)
-        missing = at < 0
-
-        def taken(values: FloatArray) -> FloatArray:
-            found: FloatArray = values[at]
-            found[missing] = np.nan
-            return found
-
         return replace(
             self,
             targets=tuple(self.targets[row] for row in rows),
-            latency_ms=taken(self.latency_ms),
-            log_sd=taken(self.log_sd),
+            latency_ms=taken(self.latency_ms, rows),
+            log_sd=taken(self.log_sd, rows),
             basis=tuple(self.basis[row] for row in rows),
             notes=tuple(self.notes[row] for row in rows),
             relative_to=tuple(self.relative_to[row] for row in rows),
-            relative_log_sd=taken(self.relative_log_sd),
-            weights=np.nan_to_num(taken(self.weights)),
-            free_ms=taken(self.free_ms),
-            launch_ms=taken(self.launch_ms),
-            members={name: taken(values) for name, values in self.members.items()},
+            relative_log_sd=taken(self.relative_log_sd, rows),
+            weights=np.nan_to_num(taken(self.weights, rows)),
+            free_ms=taken(self.free_ms, rows),
+            launch_ms=taken(self.launch_ms, rows),
+            members={name: taken(values, rows) for name, values in self.members.items()},
         )
 
     def column(self, number: int) -> Self:
@@ -170,7 +176,7 @@ class StepTable(Struct, frozen=True, eq=False):
         if not at:
             return self
         wide = rows.reshape(-1, *(1,) * (self.latency_ms.ndim - 1))
-        found = self.with_rows(
+        table = self.with_rows(
             at,
             latency_ms=other.latency_ms[at],
             log_sd=other.log_sd[at],
@@ -186,7 +192,7 @@ class StepTable(Struct, frozen=True, eq=False):
             name: np.where(wide, other.members.get(name, np.nan), self.members.get(name, np.nan))
             for name in {**self.members, **other.members}
         }
-        return replace(found, members=members)
+        return replace(table, members=members)
 
     def widened(self, log_sd: Values) -> Self:
         """Add an independent error to every latency, and to its ratio to another instance's."""
@@ -280,6 +286,7 @@ class Prediction(Struct, frozen=True, eq=False, dict=True):
     table : steps by GPU and host.
     offers : each offer, and the table's row of all offers with its GPU and host.
     by_counts : what the counts of its network say of other sizes; None: its network is unknown.
+    checkpointing : whether activations are computed again in the backward pass.
     precision : of all rows: "fp32", "tf32", "amp" or "bf16"; "as profiled" for each GPU's default of FP32 or TF32.
     read_by : profiled instance whose models read the profile, if not the anchor; else empty.
     """
@@ -296,6 +303,7 @@ class Prediction(Struct, frozen=True, eq=False, dict=True):
     warnings: tuple[Note, ...]
     read_by: str = ""
     precision: str = AS_PROFILED
+    checkpointing: bool = False
     by_counts: SizedSteps | None = None
 
     @property

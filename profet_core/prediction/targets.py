@@ -127,18 +127,18 @@ def anchor_named(models: Models, catalog: Catalog, name: str) -> str | None:
     if name in anchor_names(models):
         return name
     try:
-        found = find_anchor(models, catalog, name)
+        anchor = find_anchor(models, catalog, name)
     except InputError:
         return None
-    return found.instance if found.gpu is None else found.gpu.name
+    return anchor.instance if anchor.gpu is None else anchor.gpu.name
 
 
 def anchor_in_text(models: Models, catalog: Catalog, text: str) -> str | None:
     """The one anchor that a text, such as a file's name, has a word for, such as "g3s" or "V100"; else None."""
     words = [word for word in re.split(r"[^A-Za-z0-9]+", text) if re.search(r"[A-Za-z]\d", word)]
     instances = {one.partition(".")[0]: one for one in anchor_names(models) if one in catalog}
-    found = {instances.get(word.lower()) or anchor_named(models, catalog, word) for word in words} - {None}
-    return found.pop() if len(found) == 1 else None
+    anchors = {instances.get(word.lower()) or anchor_named(models, catalog, word) for word in words} - {None}
+    return anchors.pop() if len(anchors) == 1 else None
 
 
 #: Bases in the order of an answer's rows.
@@ -259,8 +259,8 @@ def in_order(latency_ms: FloatArray, no_slower: np.ndarray, fixed: np.ndarray) -
     ordered_ms = np.where(fixed, latency_ms, np.fmin(latency_ms, np.fmin.reduce(at_most, axis=-1, initial=np.inf)))
     at_least = np.where(no_slower, ordered_ms[..., :, None], -np.inf)
     highest_ms = np.fmax.reduce(at_least, axis=-2, initial=-np.inf)
-    found: FloatArray = np.where(fixed, ordered_ms, np.fmax(ordered_ms, highest_ms))
-    return found
+    raised_ms: FloatArray = np.where(fixed, ordered_ms, np.fmax(ordered_ms, highest_ms))
+    return raised_ms
 
 
 def _no_slower(targets: Sequence[StepTarget], fixed: np.ndarray) -> np.ndarray:
@@ -271,9 +271,9 @@ def _no_slower(targets: Sequence[StepTarget], fixed: np.ndarray) -> np.ndarray:
     launches = np.log([target.host.launch for target in targets])
     log_sd = np.array([target.host.log_sd for target in targets])
     slower_host = launches[:, None] - launches[None] > np.hypot(log_sd[:, None], log_sd[None])
-    found: np.ndarray = better[np.ix_(places, places)]
+    is_better: np.ndarray = better[np.ix_(places, places)]
     # What was measured counts whatever its host.
-    allowed: np.ndarray = found & (~slower_host | fixed[:, None] | fixed[None])
+    allowed: np.ndarray = is_better & (~slower_host | fixed[:, None] | fixed[None])
     return allowed
 
 
@@ -331,8 +331,8 @@ def offer_targets(models: Models, catalog: Catalog) -> OfferTargets:
     kept = catalog.resolved
     if kept is None or kept[0]() is not models:
         kept = catalog.resolved = ref(models), OfferTargets(models, catalog)
-    found: OfferTargets = kept[1]
-    return found
+    targets: OfferTargets = kept[1]
+    return targets
 
 
 def _unprofiled(models: Models, catalog: Catalog) -> dict[str, StepTarget]:
@@ -340,7 +340,7 @@ def _unprofiled(models: Models, catalog: Catalog) -> dict[str, StepTarget]:
     gpus = models.transfer.gpus
     # Many offers share one GPU.
     sheets: dict[tuple[str, float], Gpu | None] = {}
-    found: list[tuple[int, str, StepTarget]] = []
+    ordered: list[tuple[int, str, StepTarget]] = []
     for name, entry in catalog.items():
         key = entry.gpu, entry.gpu_memory_gib
         if key not in sheets:
@@ -351,8 +351,8 @@ def _unprofiled(models: Models, catalog: Catalog) -> dict[str, StepTarget]:
         # A price without specs appears in the catalog only.
         if gpu is not None and name not in models.ranges:
             target = StepTarget(gpu, host_named(entry.host, gpu.compute_capability))
-            found.append((_ORDER.index(_basis(models, gpu)), name, target))
-    return {name: target for _, name, target in sorted(found, key=itemgetter(0))}
+            ordered.append((_ORDER.index(_basis(models, gpu)), name, target))
+    return {name: target for _, name, target in sorted(ordered, key=itemgetter(0))}
 
 
 def _basis(models: Models, gpu: Gpu) -> Basis:
@@ -363,5 +363,5 @@ def _basis(models: Models, gpu: Gpu) -> Basis:
 def basis_by_instance(models: Models, catalog: Catalog) -> dict[str, Basis]:
     """Basis of the prediction for each catalog instance; absent if only a price is known."""
     offered = offer_targets(models, catalog).by_instance
-    found = dict.fromkeys(models.instances, Basis.MEASURED)
-    return found | {name: _basis(models, target.gpu) for name, target in offered.items()}
+    measured = dict.fromkeys(models.instances, Basis.MEASURED)
+    return measured | {name: _basis(models, target.gpu) for name, target in offered.items()}

@@ -108,7 +108,7 @@ class Advice(Struct, frozen=True, dict=True):
         return tuple(frontier(self.recommended.choices))
 
     def among(self, plans: Iterable[Plan]) -> Advice:
-        """The same training's recommendations among these plans, at least one."""
+        """Return the same training's recommendations among these plans, at least one."""
         rows = self.table.cheapest_first([plan.number for plan in plans])
         return replace(self, rows=tuple(rows.tolist()))
 
@@ -135,13 +135,13 @@ class Advice(Struct, frozen=True, dict=True):
     @property
     def upgrades(self) -> tuple[Upgrade, ...]:
         """Steps along the frontier, from the cheapest to the fastest."""
-        found = []
+        steps = []
         for faster, cheaper in reversed(list(pairwise(self.frontier))):
             extra_usd = faster.total_usd - cheaper.total_usd
             saves_h = (cheaper.total_s - faster.total_s) / S_PER_HOUR
             certainty = certainty_of(faster, cheaper, Criterion.FASTER)
-            found.append(Upgrade(cheaper, faster, extra_usd, saves_h, saves_h / extra_usd, certainty))
-        return tuple(found)
+            steps.append(Upgrade(cheaper, faster, extra_usd, saves_h, saves_h / extra_usd, certainty))
+        return tuple(steps)
 
     @property
     def dominated(self) -> tuple[Dominated, ...]:
@@ -172,10 +172,10 @@ class Advice(Struct, frozen=True, dict=True):
     @property
     def excluded_by_reason(self) -> dict[str, list[str]]:
         """Map each reason for exclusion to the excluded instances."""
-        found: dict[str, list[str]] = {}
+        instances: dict[str, list[str]] = {}
         for instance, reason in self.excluded.items():
-            found.setdefault(reason, []).append(instance)
-        return found
+            instances.setdefault(reason, []).append(instance)
+        return instances
 
 
 def advise(
@@ -280,17 +280,17 @@ def preset_rows(
     every = list(plans)
     if preset is Preset.ORIGINAL:
         return [plan for plan in every if plan.instance in ORIGINAL]
-    found = [plan for plan in every if retired or plan.is_rentable]
+    rows = [plan for plan in every if retired or plan.is_rentable]
     if preset is Preset.AWS:
-        found = [plan for plan in found if plan.offer.provider == "aws"]
+        rows = [plan for plan in rows if plan.offer.provider == "aws"]
     if not every_node:
-        found = without_larger_nodes(found)
+        rows = without_larger_nodes(rows)
     if preset is Preset.GPUS:
         # The cheapest row of each GPU is written last.
-        found = list({plan.offer.gpu: plan for plan in sorted(found, key=cost)[::-1]}.values())
-    kept = {plan.offer.offer_key for plan in found}
+        rows = list({plan.offer.gpu: plan for plan in sorted(rows, key=cost)[::-1]}.values())
+    kept = {plan.offer.offer_key for plan in rows}
     kept |= {plan.offer.offer_key for plan in every if is_custom(plan.offer) or (keep and plan.label == keep)}
-    if not any(plan.is_anchor for plan in found):
+    if not any(plan.is_anchor for plan in rows):
         anchors = sorted((plan for plan in every if plan.is_anchor), key=cost)
         kept |= {plan.offer.offer_key for plan in anchors[:1]}
     return [plan for plan in every if plan.offer.offer_key in kept]

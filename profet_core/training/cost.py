@@ -146,12 +146,12 @@ class LostTime(Struct, frozen=True):
 
     def _below(self, seconds: float, most: int) -> float:
         """Probability that all take at most so long."""
-        chance = found = math.pow(1 + self.per_stretch, -self.stretches)
+        chance = total = math.pow(1 + self.per_stretch, -self.stretches)
         for count in range(1, most):
             # A stretch's number is geometric; that of all is negative binomial.
             chance *= (self.stretches + count - 1) / count * self.per_stretch / (1 + self.per_stretch)
-            found += chance * NormalDist(count * self.each_s, self.each_sd_s * math.sqrt(count)).cdf(seconds)
-        return found
+            total += chance * NormalDist(count * self.each_s, self.each_sd_s * math.sqrt(count)).cdf(seconds)
+        return total
 
 
 class Extras(Struct, frozen=True):
@@ -203,7 +203,7 @@ MEASURED_EPOCH_FACTOR = (1.06, 1.09)
 
 
 def steps_per_epoch(images: int, batch_size: int) -> int:
-    """Number of steps in one pass over `images` at `batch_size`; the last may be smaller.
+    """Return the number of steps in one pass over `images` at `batch_size`; the last may be smaller.
 
     >>> steps_per_epoch(images=130, batch_size=64)
     3
@@ -282,10 +282,10 @@ class Workload(Struct, frozen=True, dict=True):
             return np.zeros(len(vcpus))
         rate = positive_number("The number of images per second per vCPU", self.images_per_s_per_vcpu)
         images_per_s = rate * np.array([count or 0 for count in vcpus], float)
-        found: FloatArray = np.divide(
+        times_ms: FloatArray = np.divide(
             MS_PER_S * batch_size, images_per_s, out=np.zeros(len(vcpus)), where=images_per_s > 0
         )
-        return found
+        return times_ms
 
     def duration_s(self, step_ms: Values, loading_ms: Values = 0.0, batch_size: Values = None) -> Values:
         """Seconds of all runs on one machine; each step takes the longer of GPU time and loading time."""

@@ -108,7 +108,7 @@ def _power_law(at: float | np.ndarray, places: Sequence[float], values: Sequence
 
 
 def scaled_network(name: str, forward_flops: float) -> ManyCoreNetwork:
-    """A network whose images take so many FLOPs forward; InputError: they are out of bounds.
+    """Return a network whose images take so many FLOPs forward; InputError: they are out of bounds.
 
     Between two published networks every parameter follows the power law through both. Beyond the smallest and the
     largest all that an image takes grows with the FLOPs from the nearest one; what a training starts with stays.
@@ -123,7 +123,7 @@ def scaled_network(name: str, forward_flops: float) -> ManyCoreNetwork:
 
 
 def nearest_published(forward_flops: float) -> ManyCoreNetwork:
-    """The published network whose FLOPs are fewest times apart."""
+    """Return the published network whose FLOPs are fewest times apart."""
     return min(PUBLISHED.values(), key=lambda network: abs(math.log(network.forward_flops / forward_flops)))
 
 

@@ -130,8 +130,8 @@ class CostTable(RowSequence["Plan"], frozen=True, eq=False, kw_only=True, dict=T
     @cached_property
     def deviation(self) -> FloatArray:
         """Standard deviation of the latency's logarithm; 0 for a given latency."""
-        found: FloatArray = np.where(self.steps.is_given, 0.0, self.steps.log_sd)
-        return found
+        log_sd: FloatArray = np.where(self.steps.is_given, 0.0, self.steps.log_sd)
+        return log_sd
 
     @cached_property
     def fit_chance(self) -> FloatArray:
@@ -156,8 +156,8 @@ class CostTable(RowSequence["Plan"], frozen=True, eq=False, kw_only=True, dict=T
     @cached_property
     def one_gpu_deviation(self) -> FloatArray:
         """The part of `deviation` due to one GPU's step."""
-        found: FloatArray = np.sqrt(np.maximum(self.deviation**2 - self.steps.scaling_log_sd**2, 0.0))
-        return np.where(self.steps.gpus == 1, self.deviation, found)
+        alone: FloatArray = np.sqrt(np.maximum(self.deviation**2 - self.steps.scaling_log_sd**2, 0.0))
+        return np.where(self.steps.gpus == 1, self.deviation, alone)
 
     @cached_property
     def gpu_names(self) -> np.ndarray:
@@ -201,15 +201,15 @@ class CostTable(RowSequence["Plan"], frozen=True, eq=False, kw_only=True, dict=T
     def cheapest_first(self, rows: Sequence[int]) -> np.ndarray:
         """RowSequence by cost, then by time."""
         at = np.array(rows, int)
-        found: np.ndarray = at[np.lexsort((self.total_s[at], self.total_usd[at]))]
-        return found
+        ordered: np.ndarray = at[np.lexsort((self.total_s[at], self.total_usd[at]))]
+        return ordered
 
     def on(self, rows: Iterable[int]) -> list[Plan]:
-        """The plans of these rows."""
+        """Return the plans of these rows."""
         return [Plan(self, row) for row in rows]
 
     def to_frame(self, rows: Sequence[int] | None = None) -> Any:
-        """The table, or some rows, as a `pandas.DataFrame`: offer, latency, interval, time and cost."""
+        """Return the table, or some rows, as a `pandas.DataFrame`: offer, latency, interval, time and cost."""
         steps, epochs = self.steps, self.totals(Period.EPOCH)
         totals = "total_s", "low_s", "high_s", "total_usd", "low_usd", "high_usd", "in_time", "in_budget"
         frame = frame_of(
@@ -568,8 +568,8 @@ def costed(
 
     def chances(limit_s: Values) -> FloatArray:
         ratio = np.where(limit_s >= least_s, limit_s / total_s, 0.0)
-        found: FloatArray = chance_at_most(ratio, table.deviation, surest)
-        return found
+        chance: FloatArray = chance_at_most(ratio, table.deviation, surest)
+        return chance
 
     if limits.deadline_s is not None:
         table = replace(table, in_time=chances(limits.deadline_s))
@@ -579,7 +579,7 @@ def costed(
 
 
 def _fed(steps: OfferTable, loading_ms: FloatArray) -> OfferTable:
-    """The steps where images take this long to load: latencies and both ends of their intervals are at least that."""
+    """Return the steps where images take this long to load: latencies and their intervals' ends are at least that."""
     low_ms, high_ms = steps.ends_ms
     waits = loading_ms > np.where(np.isnan(low_ms), steps.latency_ms, low_ms)
     latency_ms = np.maximum(steps.latency_ms, loading_ms)
@@ -602,7 +602,18 @@ TOTALS = ("epoch_s", "epoch_usd", "total_s", "total_usd")
 
 
 def cost_table(
-    latencies_ms: Mapping[str, float], catalog: Catalog, *, anchor: str | None = None, **training: Any
+    latencies_ms: Mapping[str, float],
+    catalog: Catalog,
+    *,
+    images: int,
+    batch_size: int,
+    epochs: int = 1,
+    validation_images: int = 0,
+    with_loading: bool = False,
+    images_per_s_per_vcpu: float | None = None,
+    runs: int = 1,
+    at_once: bool = False,
+    anchor: str | None = None,
 ) -> CostTable:
     """Time and cost of a training on each instance; raises InputError for an unknown one, or an invalid number.
 
@@ -610,13 +621,15 @@ def cost_table(
     ----------
     latencies_ms : instance -> milliseconds per training step **at `batch_size`**.
     catalog : prices; `catalog.with_prices` adds custom prices.
+    images, epochs, validation_images : of the training; the last, smaller batch counts as a step, as in Keras.
+    with_loading, images_per_s_per_vcpu, runs, at_once : as `Workload` has them.
     anchor : reference instance of speedups.
-    training : fields of `Workload`: `images` and `batch_size`, and others such as `epochs`, `validation_images`; the
-        last, smaller batch counts as a step, as in Keras.
     """
     known_ms = [positive_number(f"The latency of {name}", latency_ms) for name, latency_ms in latencies_ms.items()]
     steps = OfferTable.given([catalog[name] for name in latencies_ms], known_ms)
-    return costed(Workload(**training), steps, anchor_ms=latencies_ms.get(anchor) if anchor else None)
+    loading = with_loading, images_per_s_per_vcpu
+    work = Workload(images, batch_size, epochs, validation_images, *loading, runs, at_once)
+    return costed(work, steps, anchor_ms=latencies_ms.get(anchor) if anchor else None)
 
 
 #: Upper bounds of the log standard deviation for good and fair: 90% intervals of +20% and +50%.
@@ -681,7 +694,7 @@ class Period(StrEnum):
     TRAINING = "training"
 
     def unit(self, plans: Sequence[Plan]) -> TimeUnit:
-        """The one unit that cards, bars, table and dialog show these plans' times in."""
+        """Return the one unit that cards, bars, table and dialog show these plans' times in."""
         if not plans:
             return shared_time_unit(())
         totals = plans[0].table.totals(self)

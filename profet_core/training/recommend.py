@@ -48,7 +48,7 @@ class Criterion(StrEnum):
         return plan.total_s if self is Criterion.FASTER else plan.total_usd
 
     def totals(self, table: CostTable) -> FloatArray:
-        """The column of these values."""
+        """Return the column of these values."""
         return table.total_s if self is Criterion.FASTER else table.total_usd
 
 
@@ -63,8 +63,8 @@ def certainties(table: CostTable, a: np.ndarray, b: np.ndarray, criterion: Crite
     costs = table.total_usd[a] / table.total_usd[b]
     surest = np.where(table.is_profiled[a] & table.is_profiled[b], SUREST, SUREST_ESTIMATE)
     if criterion is not None:
-        found: FloatArray = chance_less(times if criterion is Criterion.FASTER else costs, deviation, surest)
-        return found
+        chance: FloatArray = chance_less(times if criterion is Criterion.FASTER else costs, deviation, surest)
+        return chance
     # Both ratios share one error, so the worse ratio decides.
     worse, better = np.maximum(times, costs), np.minimum(times, costs)
     surely = np.where((worse <= 1) & (better < 1), 1.0, 0.0)
@@ -229,7 +229,7 @@ class Pick(Struct, frozen=True):
 
 
 def pick_of(table: CostTable, rows: np.ndarray, criterion: Criterion) -> Pick:
-    """The best of some rows, with the plan on another GPU that it beats with the least confidence."""
+    """Return the best of some rows, with the plan on another GPU that it beats with the least confidence."""
     best = _best(table, rows, criterion)
     plan = Plan(table, best)
     same = (table.gpu_names[rows] == table.gpu_names[best]) & (table.steps.gpus[rows] == table.steps.gpus[best])
@@ -367,16 +367,16 @@ def recommend(table: CostTable, rows: Sequence[int]) -> Recommended:
     product = table.total_s[kept] * table.total_usd[kept]
     balanced = Plan(table, int(kept[np.lexsort((table.total_s[kept], product))[0]]))
     cheapest, fastest = pick_of(table, kept, Criterion.CHEAPER), pick_of(table, kept, Criterion.FASTER)
-    found: dict[Plan, Recommendation] = {}
+    cards: dict[Plan, Recommendation] = {}
     for goal, plan, other in (
         (Goal.CHEAPEST, cheapest.plan, cheapest.alternative),
         (Goal.FASTEST, fastest.plan, fastest.alternative),
         (Goal.BALANCE, balanced, None),
     ):
-        if plan in found:
-            found[plan] = replace(found[plan], goals=(*found[plan].goals, goal))
+        if plan in cards:
+            cards[plan] = replace(cards[plan], goals=(*cards[plan].goals, goal))
         else:
-            found[plan] = Recommendation((goal,), plan, other)
+            cards[plan] = Recommendation((goal,), plan, other)
     tempting = every[table.excess[every] <= 1]
     bolder = dict.fromkeys(_best(table, tempting, criterion) for criterion in Criterion) if len(tempting) else {}
     if len(kept) < len(choices):
@@ -388,7 +388,7 @@ def recommend(table: CostTable, rows: Sequence[int]) -> Recommended:
         cheapest=cheapest,
         fastest=fastest,
         within=_within(table, choices, sure, expected) if limits.given else None,
-        cards=tuple(found.values()),
+        cards=tuple(cards.values()),
         skipped=tuple(table.on(row for row in bolder if row not in kept)),
     )
 
@@ -397,8 +397,8 @@ def _choices(table: CostTable, rows: np.ndarray) -> np.ndarray:
     rentable = rows[table.is_rentable[rows]]
     rentable = rentable if len(rentable) else rows
     chance = table.fit_chance[rentable]
-    found: np.ndarray = rentable[chance >= min(table.limits.certainty, chance.max())]
-    return found
+    likely: np.ndarray = rentable[chance >= min(table.limits.certainty, chance.max())]
+    return likely
 
 
 def _best(table: CostTable, rows: np.ndarray, criterion: Criterion) -> int:

@@ -54,7 +54,7 @@ class Width(Struct, frozen=True):
     doubling: float
 
     def log_sd(self, added_share: float, gpus: int) -> float:
-        """Standard deviation in the logarithm for that many GPUs, two or more.
+        """Return the standard deviation in the logarithm for that many GPUs, two or more.
 
         >>> round(Width(0.04, 0.5, 0.1).log_sd(0.2, 8) * 1.645, 3)
         0.34

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -81,11 +80,19 @@ class GpuStep(Struct, frozen=True):
             )
 
     @classmethod
-    def from_row(cls, row: OfferStep, batch_size: int, parameters: float, **network: Any) -> GpuStep:
-        """The step of a row; InputError if its latency is unknown."""
+    def from_row(
+        cls,
+        row: OfferStep,
+        batch_size: int,
+        parameters: float,
+        gradients: str = "fp32",
+        pixels: int | None = None,
+        tensors: int | None = None,
+    ) -> GpuStep:
+        """Return the step of a row; InputError if its latency is unknown."""
         latency_ms = positive_number(f"The latency of {row.instance}", row.latency_ms)
         log_sd = 0.0 if row.basis.is_exact else row.log_sd
-        return cls(latency_ms, batch_size, parameters, log_sd=log_sd, **network)
+        return cls(latency_ms, batch_size, parameters, gradients, pixels, tensors, log_sd)
 
     @property
     def gradient_bytes(self) -> float:
@@ -103,7 +110,7 @@ class GpuStep(Struct, frozen=True):
 
 
 def nodes_of(gpus: int, per_node: int) -> int:
-    """Number of identical nodes for part of a node, or for whole nodes; raises InputError if they don't fill nodes.
+    """Return the number of identical nodes for part of a node, or for whole nodes; InputError if they aren't full.
 
     >>> nodes_of(16, 8), nodes_of(4, 8)
     (2, 1)
@@ -284,18 +291,18 @@ def whole_nodes(
 
 
 def on_all_gpus(steps: OfferTable, scaled: Mapping[int, tuple[Interconnect, ScaledStep]]) -> OfferTable:
-    """The table with some rows' steps of one GPU scaled out to nodes with these links."""
-    several = {row: found for row, found in scaled.items() if found[1].gpus > 1}
+    """Return the table with some rows' steps of one GPU scaled out to nodes with these links."""
+    several = {row: scaled_steps for row, scaled_steps in scaled.items() if scaled_steps[1].gpus > 1}
     if not several:
         return steps
-    rows, found = [*several], [step for _, step in several.values()]
+    rows, scaled_steps = [*several], [step for _, step in several.values()]
     latency_ms, log_sd, least_ms = steps.latency_ms.copy(), steps.log_sd.copy(), steps.least_ms.copy()
     gpus, scaling_log_sd = steps.gpus.copy(), steps.scaling_log_sd.copy()
-    latency_ms[rows] = [step.latency_ms for step in found]
-    log_sd[rows] = [math.nan if step.log_sd is None else step.log_sd for step in found]
-    least_ms[rows] = [step.least_ms for step in found]
-    gpus[rows] = [step.gpus for step in found]
-    scaling_log_sd[rows] = [step.scaling_log_sd or 0.0 for step in found]
+    latency_ms[rows] = [step.latency_ms for step in scaled_steps]
+    log_sd[rows] = [math.nan if step.log_sd is None else step.log_sd for step in scaled_steps]
+    least_ms[rows] = [step.least_ms for step in scaled_steps]
+    gpus[rows] = [step.gpus for step in scaled_steps]
+    scaling_log_sd[rows] = [step.scaling_log_sd or 0.0 for step in scaled_steps]
     basis, notes = list(steps.basis), list(steps.notes)
     for row, (links, step) in several.items():
         assumed = f" (assumed: {links.assumed})" if links.assumed else ""

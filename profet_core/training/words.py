@@ -103,7 +103,7 @@ def _limit_words(limits: Limits) -> str:
 
 
 def card_title(found: Recommended, card: Recommendation) -> str:
-    """What a card's plan is best for: 'Cheapest', 'Best on all counts', 'Fastest within your limits'."""
+    """Return what a card's plan is best for: 'Cheapest', 'Best on all counts', 'Fastest within your limits'."""
     limited = found.limits.given and not found.none_meets
     if len(found.choices) == 1 and not limited:
         return "The only option"
@@ -137,7 +137,7 @@ def error_sentence(found: Recommended, profiled_percent: float | None, others_pe
 
 
 def answer_sentences(advice: Advice) -> tuple[str, ...]:
-    """The recommendation and its confidence; the first sentence is `headline`."""
+    """Return the recommendation and its confidence; the first sentence is `headline`."""
     found = advice.recommended
     lines = [headline(found)]
     if found.none_meets:
@@ -175,15 +175,15 @@ _COMPONENTS = {
 
 def breakdown_line(plan: Plan) -> str:
     """'training $12.76 + start-up $0.02 + storage $0.30 = $13.08 in 3 d 21 h'; empty if nothing is added."""
-    found = plan.breakdown
-    if found.total_usd == plan.total_usd:
+    breakdown = plan.breakdown
+    if breakdown.total_usd == plan.total_usd:
         return ""
-    sums = " + ".join(f"{_COMPONENTS[name]} {format_usd(usd)}" for name, usd in found.parts_usd.items() if usd)
-    return f"{sums} = {format_usd(found.total_usd)} in {format_duration(found.total_s)}"
+    sums = " + ".join(f"{_COMPONENTS[name]} {format_usd(usd)}" for name, usd in breakdown.parts_usd.items() if usd)
+    return f"{sums} = {format_usd(breakdown.total_usd)} in {format_duration(breakdown.total_s)}"
 
 
 def spot_sentence(plan: Plan, total_s: tuple[float, ...], total_usd: tuple[float, ...], on_demand: Plan | None) -> str:
-    """Expected time and cost on a spot machine with its interruptions, each with its range, beside those on demand."""
+    """Say the expected time and cost on a spot machine with interruptions, with ranges, beside those on demand."""
     number = ""
     if plan.lost is not None:
         count = plan.lost.interruptions
@@ -198,7 +198,7 @@ def spot_sentence(plan: Plan, total_s: tuple[float, ...], total_usd: tuple[float
 
 
 def named_plans(advice: Advice) -> list[Plan]:
-    """The plans that the answer names."""
+    """Return the plans that the answer names."""
     within = advice.within
     pick = advice.cheapest if within is None else within.sure_pick
     close = pick and pick.close_rival

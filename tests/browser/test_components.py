@@ -31,7 +31,7 @@ from ui.tables import result_table
 from ui.session import session
 
 names, times, costs = ["g5.xlarge", "<i>own</i>", "p4d.24xlarge"], [612.0, 90.0, 210.0], [0.17, None, 1.63]
-cells = [TableCell(name, gpu, color="#5454ee") for name, gpu in zip(names, ("A10G", "L4", "A100"))]
+cells = [TableCell(name, gpu) for name, gpu in zip(names, ("A10G", "L4", "A100"))]
 
 opened = result_table(
     names,

@@ -13,8 +13,8 @@ from tests.browser.test_whole_flow import LOADED_MS, follow, open_page, press, s
 
 pytestmark = pytest.mark.browser
 
-PREDICT = re.compile("^PROFET.Which cloud GPU should I train my network on")
-SIZES = "Latency and cost by batch size and image size"
+PREDICT = re.compile("^PROFET.Which cloud GPU should I train my vision network on")
+SIZES = "Latency and cost by size"
 
 
 @pytest.mark.parametrize(

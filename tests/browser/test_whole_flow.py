@@ -216,7 +216,7 @@ def test_a_click_on_a_bar_opens_its_details_where_a_price_can_be_typed(page, app
 
 def test_a_bad_upload_leaves_one_line_with_the_command_that_records_one_and_the_numbers(page, app_url):
     open_page(page, f"{app_url}/?chart=table")
-    before = column(page, "Time")
+    before = column(page, "Training time")
     page.get_by_role("radio", name="Upload").click()
     settle(page)
     give_file(page, b'{"<b>bold</b>": 1}', "<img src=x>_*bad*.json")
@@ -226,7 +226,7 @@ def test_a_bad_upload_leaves_one_line_with_the_command_that_records_one_and_the_
     expect(line).to_contain_text("The sample is still shown.")
     expect(page.get_by_test_id("stSidebar").get_by_test_id("stAlert")).to_have_count(0)
     expect(page.get_by_test_id("stSidebar").get_by_text("profet-record train.py")).to_be_visible()
-    assert column(page, "Time") == before
+    assert column(page, "Training time") == before
     assert page.locator("[data-testid=stAlert] img").count() == 0
 
 
@@ -235,7 +235,7 @@ def test_what_was_typed_is_in_the_link_and_kept_by_other_pages_reload_and_back(p
     type_number(page, "3 · Measured time there (optional)", "560", "textbox")
     type_number(page, "Images per epoch", "1234")
     expect(page).to_have_url(f"{app_url}/?latency=560&images=1234&epochs=9&chart=table")
-    before = column(page, "Time")
+    before = column(page, "Training time")
     for name in ("Sizes", "Predict"):
         follow(page, name)
         expect(page.get_by_role("spinbutton", name="Images per epoch")).to_have_value("1234")
@@ -243,10 +243,10 @@ def test_what_was_typed_is_in_the_link_and_kept_by_other_pages_reload_and_back(p
         expect(page.get_by_test_id("stAlert")).to_have_count(0)
     page.reload()
     settle(page)
-    assert column(page, "Time") == before
+    assert column(page, "Training time") == before
     at = press(page, "Batch size", "ArrowRight", 2)
     expect(page).to_have_url(re.compile(f"[?&]at_batch={at}(&|$)"))
-    assert column(page, "Time") != before
+    assert column(page, "Training time") != before
     follow(page, "Sizes")
     expect(page.get_by_role("slider", name="Batch size")).to_have_attribute("aria-valuetext", str(at))
     page.go_back()
@@ -276,7 +276,7 @@ def test_a_page_is_found_by_its_own_url_and_a_phone_shows_it_without_sideways_sc
 def test_a_network_that_is_not_known_stays_in_its_box_without_another_one_s_numbers(page, app_url):
     open_page(page, f"{app_url}/estimate?preset=original&chart=table")
     box, table = page.get_by_role("combobox", name="Network name"), page.locator("table:has(button[data-does])")
-    before = column(page, "Time")
+    before = column(page, "Training time")
     choose_gpu(page, "Network name", "my-net 7")
     expect(box).to_have_value("my-net 7")
     expect(page.get_by_test_id("stAlert")).to_contain_text("my-net 7")
@@ -287,5 +287,5 @@ def test_a_network_that_is_not_known_stays_in_its_box_without_another_one_s_numb
     expect(table).to_have_count(0)
     choose_gpu(page, "Network name", "ResNet-50")
     expect(box).to_have_value("resnet50")
-    assert column(page, "Time") == before
+    assert column(page, "Training time") == before
     expect(page.get_by_test_id("stAlert")).to_have_count(0)

@@ -170,12 +170,12 @@ def test_the_app_its_export_and_the_endpoint_say_what_the_command_says(
     expect(page.locator(".st-key-shown")).to_contain_text(f"32 px · batch {OWN_BATCH_SIZE} · profiled on")
     steps = IMAGES // OWN_BATCH_SIZE * EPOCHS
     times_s = {instance: row["latency_ms"] * steps / 1_000 for instance, row in predicted.items()}
-    shown = {name: column(page, name) for name in ("Step", "Cost")}
+    shown = {name: column(page, name) for name in ("Step", "Training cost")}
     for instance, start in {gpu["instance"]: gpu["gpu"], PROFILED: "T4"}.items():
         row = predicted[instance]
         (label,) = (one for one in shown["Step"] if one.startswith(start))
         assert shown["Step"][label] == format_ms(row["latency_ms"])
-        assert shown["Cost"][label] == format_usd(times_s[instance] / 3_600 * row["usd_per_hour"])
+        assert shown["Training cost"][label] == format_usd(times_s[instance] / 3_600 * row["usd_per_hour"])
     with page.expect_download() as download:
         page.get_by_role("button", name="JSON", exact=True).click()
     exported = {row["instance"]: row for row in json.loads(Path(download.value.path()).read_text())}

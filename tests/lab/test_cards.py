@@ -80,7 +80,7 @@ def test_another_number_is_another_card(repository, name):
 def test_a_missing_value_is_an_error_and_tables_are_filled_from_rows_or_values_by_name():
     for name in ("models", "gpus"):
         with pytest.raises(jinja2.UndefinedError):
-            render(name, report={})
+            render(name, {"report": {}})
     with pytest.raises(KeyError, match="mape"):
         table("what | error", "{what} | {mape}", [{"what": "all"}])
     rows = [{"what": "all", "mape": 31.25, "share": 0.5, "none": None}, {"what": 2, "mape": 3, "share": 1, "none": 1.0}]

@@ -251,7 +251,7 @@ def inside(app: AppTest) -> AppTest:
 
 def compared(app: AppTest) -> dict[str, dict[str, str]]:
     """Profile -> instance -> cell, of the comparison's table, the profiles in their order."""
-    (table,) = _result_tables(app)
+    (table,) = result_tables(app)
     return {
         column["title"]: {row["key"]: row["cells"][place]["text"] for row in table["rows"]}
         for place, column in enumerate(table["columns"][:-1])
@@ -266,7 +266,7 @@ def lines(elements) -> list[str]:
 
 def result_rows(app: AppTest) -> list[dict[str, str]]:
     """Rows of the page's result table: column title to text, with what stands beneath the name as "Code"."""
-    (table,) = _result_tables(app)
+    (table,) = result_tables(app)
     titles = [column["title"] for column in table["columns"]]
     return [
         {title: cell["text"] for title, cell in zip(titles, row["cells"], strict=True)}
@@ -277,10 +277,10 @@ def result_rows(app: AppTest) -> list[dict[str, str]]:
 
 def has_results(app: AppTest) -> bool:
     """Whether there is a result table on the page."""
-    return bool(_result_tables(app))
+    return bool(result_tables(app))
 
 
-def _result_tables(app: AppTest) -> list[dict]:
+def result_tables(app: AppTest) -> list[dict]:
     """Charts, and the scripts of every page, have components too."""
     found = [json.loads(element.proto.json or "{}") for element in app.get("bidi_component")]
     return [data for data in found if "rows" in data]
@@ -299,10 +299,14 @@ def drawn_bars(app: AppTest) -> dict[str, list[dict[str, Any]]]:
 
 
 def column(app: AppTest, title: str) -> dict[str, str]:
-    """Key of the row, such as its instance's name -> cell, of one column of the page's result table."""
-    (table,) = _result_tables(app)
-    keys = [row["key"] for row in table["rows"]]
-    return {key: row[title] for key, row in zip(keys, result_rows(app), strict=True)}
+    """Key of the row, such as its instance's name -> cell, of one column of the page's result table.
+
+    "Time" and "Cost" are of whatever period Predict shows.
+    """
+    (table,) = result_tables(app)
+    names = [(head["title"], head["key"].capitalize()) for head in table["columns"]]
+    place = next(place for place, name in enumerate(names) if title in name)
+    return {row["key"]: row["cells"][place]["text"] for row in table["rows"]}
 
 
 def assert_shows(app: AppTest, answer: AdviseAnswer) -> None:
@@ -315,10 +319,10 @@ def assert_shows(app: AppTest, answer: AdviseAnswer) -> None:
     unit = shared_time_unit(plan.total_s for plan in plans)
     for row, plan in zip(table, plans, strict=True):
         ends = plan.interval
-        assert {name: row[name] for name in ("Time", "Range", "Cost", "Basis")} == {
-            "Time": unit.words(plan.total_s),
+        assert {name: row[name] for name in ("Training time", "Range", "Training cost", "Basis")} == {
+            "Training time": unit.words(plan.total_s),
             "Range": "–" if ends is None else unit.range_words(ends.low_s, ends.high_s),
-            "Cost": format_usd(plan.total_usd),
+            "Training cost": format_usd(plan.total_usd),
             "Basis": plan.basis.word,
         }
     found = recommend(answer.advice.table, [plan.number for plan in plans])

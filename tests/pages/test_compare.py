@@ -30,8 +30,8 @@ from tests.pages.conftest import (
     listing,
     look_at,
     result_rows,
+    result_tables,
     rows,
-    say_missing,
     type_in,
     upload,
 )
@@ -124,7 +124,6 @@ def test_where_it_was_recorded_is_asked_in_one_line_and_then_predicted(open_app,
     # What is said here holds on Answer, and back.
     app.button(key="compare:use").click().run()
     assert (app.selectbox(key="anchor").value, app.session_state["latency"]) == ("g3s.xlarge", "330 ms")
-    say_missing(app, batch_size=16)
     assert_as_on_predict(app, f"{VGG}.json")
     type_in(go(app, "predict"), "latency", None)
     assert go(app, "compare").session_state[f"compare:latency:{key}"] is None
@@ -210,7 +209,8 @@ def test_networks_by_name_are_compared_in_one_order(open_app):
     assert app.query_params["compare_networks"] == "vit_b_16,resnet50,no such net"
     steps = [[float(cell.split()[0]) for cell in row.values()] for row in compared(app).values()]
     assert steps[0] == sorted(steps[0]) and all(vit > resnet for resnet, vit in zip(*steps, strict=True))
-    (head,) = [one for one in heads(app) if one["sorted"] == "ascending"]
+    (table,) = result_tables(app)
+    (head,) = [one for one in table["columns"] if one["sorted"] == "ascending"]
     assert head["title"] == "resnet50"
     app.segmented_control(key="compare_by").set_value("images").run()
     speeds = [float(cell.replace(",", "")) for cell in compared(app)["resnet50"].values()]
@@ -220,12 +220,6 @@ def test_networks_by_name_are_compared_in_one_order(open_app):
     assert names == [name for name in rows if name in names], "the chart has the table's order"
     app.radio(key="inspected").set_value("network:vit_b_16").run().button(key="compare:use").click().run()
     assert app.session_state["net"] == "vit_b_16" and app.session_state["source"] == "name"
-
-
-def heads(app) -> list[dict]:
-    """Heads of the comparison's table."""
-    (table,) = (json.loads(one.proto.json) for one in app.get("bidi_component") if one.proto.json)
-    return table["columns"]
 
 
 def test_a_latency_that_predict_was_told_to_trust_counts_here(open_app, samples):

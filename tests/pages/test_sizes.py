@@ -24,6 +24,7 @@ from tests.pages.conftest import (
     missing,
     open_more,
     result_rows,
+    result_tables,
     say_missing,
     type_in,
     upload,
@@ -130,7 +131,7 @@ def test_the_slider_has_every_size_the_chart_the_chosen_scale_and_each_instance_
     layout = json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]
     assert (layout["xaxis"]["type"], layout["yaxis"]["type"]) == ("linear", "linear")
     app = open_sizes(open_app, pixels="256", preset="original", each_at="largest")
-    (table,) = (json.loads(one.proto.json) for one in app.get("bidi_component") if one.proto.json)
+    (table,) = result_tables(app)
     assert "largest batch" in table["title"]
     batches = {label: int(text) for label, text in column(app, "Batch size").items()}
     assert min(batches.values()) < 256

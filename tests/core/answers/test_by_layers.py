@@ -9,14 +9,16 @@ from profet_core import InputError, NoPredictionError
 from profet_core.answers.advise import answer_advise, answer_cost
 from profet_core.answers.by_layers import file_profile, named_profile, unknown_profile
 from profet_core.answers.context import Context
-from profet_core.answers.predict import answer_compare
+from profet_core.answers.predict import answer_compare, predicted_question
 from profet_core.answers.scaleout import ScaleoutQuestion, scaleout_plans
 from profet_core.answers.sizes import answer_sizes
 from profet_core.catalog import load_gpus
+from profet_core.errors import Code
 from profet_core.latency import Basis
 from profet_core.layers.estimate import NetworkStep, estimate
 from profet_core.layers.networks import counts_of
 from profet_core.layers.reading import read_network
+from profet_core.prediction.models import load_samples
 from profet_core.questions import AdviseQuestion, ProfileQuestion
 from profet_core.training.memory import Verdict
 
@@ -92,3 +94,25 @@ def test_a_file_has_one_image_size_and_an_unknown_name_no_answer(context):
     profiles = (QUESTION.profile, unknown)
     first, second = answer_compare(context, [ProfileQuestion(profile=profile) for profile in profiles])
     assert first.prediction is not None and second.refusal == "Unknown network."
+
+
+@pytest.mark.parametrize("profile", [named_profile("resnet50", 64), named_profile("vit_b_16", 64)])
+def test_checkpointing_takes_less_memory_and_one_more_forward_pass(context, profile):
+    asked = replace(QUESTION, profile=profile, images=None)
+    plain, again = (predicted_question(context, replace(asked, checkpointing=each)) for each in (False, True))
+    pairs = [
+        (one.latency_ms, other.latency_ms) for one, other in zip(plain.predictions, again.predictions, strict=True)
+    ]
+    assert all(1.2 < other / one < 1.31 for one, other in pairs)
+    assert again.fits["g4dn.xlarge"].largest_batch > 1.6 * plain.fits["g4dn.xlarge"].largest_batch
+    assert Code.CHECKPOINTED in {note.code for note in again.warnings}
+
+
+def test_checkpointing_of_a_cnn_s_profile_scales_every_step_and_size(context):
+    sample = next(one for one in load_samples() if one.name.startswith("resnet50-224px-b64-g4dn"))
+    asked = AdviseQuestion(profile=sample.profile, anchor=sample.anchor, latency_ms=sample.latency_ms, images=50_000)
+    for size in ({}, {"at_batch": 128}):
+        plain, again = (steps(answer_advise(context, replace(asked, checkpointing=each, **size))) for each in (0, 1))
+        assert [again[name] / ms for name, ms in plain.items()] == pytest.approx([1.3] * len(plain), rel=0.02)
+    answer = answer_advise(context, replace(asked, checkpointing=True))
+    assert Basis.GIVEN not in {plan.basis for plan in answer.advice.plans}

@@ -59,7 +59,7 @@ def test_it_has_the_question_the_answer_and_a_row_of_every_plan(advice):
         assert line in read.text
     assert "steps only, without data loading" in read.text
     assert "90.0 min" in read.text and "$4.00" in read.text and "90%" in read.text
-    assert f"PROFET {VERSION}, models 90b27c62ea5e, 2026-11-21." in read.text
+    assert f"PROFET {VERSION}, models 90b27c62ea5e, prices 2026; 2026-11-21." in read.text
     _, *rows = Read(report_html(advice, SOURCE)).cells
     assert [row[0] for row in rows] == [f"{plan.name}{plan.code}" for plan in advice.plans]
     middle = next(row for row in rows if row[0].endswith("middle"))

@@ -31,8 +31,8 @@ def test_a_small_network_by_hand():
     # 16 x 16 halved; 8 x 8 pooled to 4 x 4, as the last window may reach over the end.
     sizes = outputs(network)
     assert sizes["conv"] == sizes["sum"] == (8, 8, 8) and sizes["pool"] == (8, 4, 4) and sizes["classes"] == (10,)
-    assert counts.elements.all == 768 + 5 * 512 + 128 + 8 + 8 + 10
-    assert counts.elements.other == 768 + 3 * 512 + 128 + 8 + 8
+    assert counts.elements.all == 768 + 5 * 512 + 128 + 8 + 10
+    assert counts.elements.other == 768 + 3 * 512 + 128 + 8
     assert (counts.layers.convolutions, counts.layers.normalizations, counts.layers.pools, counts.layers.dense) == (
         2,
         1,

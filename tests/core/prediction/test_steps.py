@@ -27,8 +27,10 @@ from profet_core.latency import quantile
 from profet_core.prediction.checks import (
     MAX_LIKELY_STEPS,
     MAX_RATIO,
+    VISION_TRANSFORMER,
     counted,
     doubted_steps,
+    is_transformer,
     read_as,
     refusal,
     steps_note,
@@ -363,11 +365,15 @@ def statistics_csv(operations):
 
 
 @pytest.mark.parametrize("written", [lambda each: json.dumps(each).encode(), statistics_csv], ids=["JSON", "CSV"])
-@pytest.mark.parametrize(("operations", "share"), [(BERT, "none"), (PATCHES, "2.1%")], ids=["BERT", "ViT"])
-def test_a_step_of_no_cnn_gets_no_number(models, catalog, written, operations, share):
-    profile = read_profile(written(operations))
+def test_a_step_without_convolutions_is_asked_about_and_one_that_looks_up_words_refused(models, catalog, written):
+    profile = read_profile(written(BERT))
     said = refused(models, catalog, profile)
-    assert said.startswith(f"This step is not a CNN's: {share} of its GPU time is convolutions") and said.isprintable()
+    assert VISION_TRANSFORMER in said and said.isprintable()
+    words = {**BERT, "Device_ResourceScatterSub": 5.0}
+    assert "language models" in refused(models, catalog, read_profile(written(words)))
+    # Convolutions that cut an image into patches have no gradient of their input.
+    assert is_transformer(profile) and refusal(read_profile(written(PATCHES))) == ""
+    assert VISION_TRANSFORMER in refusal(Profile({**PATCHES, "Device_Conv2DBackpropInput": 90.0}))
 
 
 @pytest.mark.parametrize(
@@ -380,7 +386,7 @@ def test_a_step_of_no_cnn_gets_no_number(models, catalog, written, operations, s
 )
 def test_a_transformers_trace_gets_no_number(repository, name):
     profile = read_profile(repository / "data" / "real_profiles" / name)
-    assert refusal(profile).startswith("This step is not a CNN's: none of its GPU time is convolutions")
+    assert is_transformer(profile) and refusal(profile)
 
 
 def test_a_small_cnn_is_one_a_gpu_that_hardly_worked_ran_none_and_the_reader_s_refusal_comes_first(models, catalog):

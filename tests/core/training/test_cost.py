@@ -124,6 +124,10 @@ def test_energy_and_emissions_by_hand(catalog, gpus):
 def test_every_gpu_of_the_catalog_has_a_power_and_its_home_a_grid(catalog, gpus):
     for offer in catalog.all_offers:
         energy = training_energy(1, offer, gpus)
+        # Its host's power is unknown.
+        if offer.vcpus is None:
+            assert energy is None and offer.provider in ("coreweave", "crusoe")
+            continue
         assert energy.power_w > 70, offer.name
         # Emissions are known of the regions of AWS and Google; others name theirs alike.
         assert (energy.co2e_kg is not None) == (offer.provider in ("aws", "gcp")), offer.name
