@@ -197,7 +197,7 @@ PARTS = {
     ),
     "steps": ReportPart(
         lambda task: steps_report(load_models(task.models), *task.data, task.progress),
-        lambda report, _: {"anchors": _anchors_of_steps(report)},
+        lambda report, _: _steps_section(report),
         "steps_validation.json",
         {
             "estimate": lambda folder: load_rates(folder).checksum,
@@ -240,19 +240,21 @@ def section(name: str, report: Report, folder: Path) -> str:
     return render(name, {"report": report, **PARTS[name].section(report, folder)})
 
 
-def _anchors_of_steps(report: Report) -> list[dict[str, Any]]:
-    rows = []
-    for repeats in report["repeats"]:
-        named, unnamed = (one for one in report["ratios"] if one["anchor"] == repeats["anchor"])
-        rows.append(
-            {
-                **{name: named[name] for name in ("anchor", "largest", "mean")},
-                **{f"unnamed_{name}": unnamed[name] for name in ("largest", "mean")},
-                "repeats": repeats["largest"],
-                "falls": [one["percent"] for one in report["falls"] if one["anchor"] == repeats["anchor"]],
-            }
-        )
-    return rows
+def _steps_section(report: Report) -> dict[str, Any]:
+    """Of the worst anchor each."""
+
+    def worst(rows: Rows, name: str) -> Report:
+        return max(rows, key=lambda row: row[name])
+
+    by_gpu: dict[str, list[Report]] = {}
+    for row in report["falls"]:
+        by_gpu.setdefault(row["gpu"], []).append(row)
+    return {
+        "named": worst([row for row in report["ratios"] if row["named"]], "largest"),
+        "unnamed": worst([row for row in report["ratios"] if not row["named"]], "largest"),
+        "repeats": worst(report["repeats"], "largest")["largest"],
+        "falls": [worst(rows, "percent") for rows in by_gpu.values()],
+    }
 
 
 def read_report(path: Path, command: str, **made_for: str) -> JsonObject:
@@ -447,7 +449,7 @@ _NAMED = 3
 
 
 def _gpus_section(report: Report, transfer: TransferModel, memory: MemoryModel) -> dict[str, Any]:
-    targets, anchors, served = report["left_out_gpus"], report["left_out_anchors"], report["served"]
+    targets, anchors = report["left_out_gpus"], report["left_out_anchors"]
     rows = {**targets["by_gpu"], "mean": targets["mean"]}
     as_anchors = {**anchors["by_anchor"], "mean": anchors["mean"]}
     rented = {transfer.gpus.find(row.gpu, row.gpu_memory_gib).name for row in load_shipped().values()}
@@ -465,10 +467,7 @@ def _gpus_section(report: Report, transfer: TransferModel, memory: MemoryModel) 
             for name, row in rows.items()
         ],
         "evidence": [row for row in report["rates"]["evidence"] if "all" not in (row["kind"], row["case"])],
-        "worst": [max(part["directions"], key=lambda row: row["mape_with_latency"]) for part in (targets, anchors)],
         "least_covered": report["rates"]["least_covered"][:_NAMED],
-        "mlperf_within": max(abs(row["off"]) for row in served["mlperf"]),
-        "points_within": max(abs(row["slower"]) for row in served["points"]),
         "unchecked": sorted(
             name
             for name, gpu in transfer.gpus.items()

@@ -358,6 +358,21 @@ def test_a_cache_makes_small_tensors_faster_and_no_larger_batch_faster(models):
     assert log_cached(np.array([16.0]), np.array([False]), np.array(8.0), np.array(4.0)) == np.log([2.0])
 
 
+@pytest.mark.parametrize("network", ["resnet50", "vgg16", "densenet121"])
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("A30", "A100-SXM4-40GB", "H100-SXM5-80GB", "H200-SXM-141GB", "B200"),
+        ("L4", "L40", "L40S", "GeForce RTX 5090"),
+        ("Tesla T4", "Tesla V100-PCIE-32GB", "A100-PCIE-40GB", "H100-PCIE-80GB", "H200-NVL-141GB"),
+    ],
+)
+def test_newer_and_larger_gpus_are_faster_on_tensor_cores(ask, names, network):
+    for precision, batch_size in (("tf32", 16), ("tf32", 256), ("amp", 16), ("amp", 256)):
+        found = by_name(ask(counts_of(network), batch_size, targets=names, precision=precision).gpus)
+        assert all(found[one].latency_ms >= found[other].latency_ms for one, other in pairwise(names))
+
+
 def test_measured_steps_correct_the_same_network():
     known = MeasuredRatios(
         names={"a": (0, 1)},
