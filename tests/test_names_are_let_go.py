@@ -125,7 +125,7 @@ def test_only_what_is_shipped_is_remembered_for_longer():
         "profet_core/answers/documents.py": ["_getter"],
         "profet_core/layers/by_name.py": ["_known_name"],
         "profet_core/layers/estimate.py": ["_better_shipped"],
-        "profet_core/layers/networks.py": ["counts_of", "_shared"],
+        "profet_core/layers/networks.py": ["_counts_of", "_shared"],
         "profet_core/questions.py": ["fields_of"],
         "profet_core/transfer/step_model.py": ["_kind_sums", "_group_sums"],
         "ui/server.py": ["_packed"],

@@ -392,7 +392,6 @@ def native_pixels(name: str) -> int:
     return named_network(name).native_pixels
 
 
-@lru_cache(maxsize=2_000)
 def counts_of(name: str, pixels: int | None = None, classes: int | None = None) -> Counts:
     """What a named network takes for one image of `pixels` x `pixels`.
 
@@ -412,7 +411,13 @@ def counts_of(name: str, pixels: int | None = None, classes: int | None = None) 
     25557032
     """
     network = named_network(name)
-    pixels = network.native_pixels if pixels is None else pixels
+    return _counts_of(network.name, network.native_pixels if pixels is None else pixels, classes)
+
+
+@lru_cache(maxsize=2_000)
+def _counts_of(name: str, pixels: int, classes: int | None) -> Counts:
+    """As `counts_of`, of a unique name: what was typed is not kept."""
+    network = _table()[name]
     if not MIN_PIXELS <= pixels <= MAX_PIXELS:
         raise InputError(f"Images of {pixels:,} pixels are not supported: use {MIN_PIXELS} to {MAX_PIXELS:,}.")
     check_patches(network.name, network.size_step, pixels)
