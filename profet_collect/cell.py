@@ -16,8 +16,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
-from msgspec.structs import asdict
 
 from profet_collect.store import Cell, CellResult, Framework, Status, result_from
 from profet_core.errors import InputError
@@ -147,7 +147,7 @@ def _run(task: CellTask) -> tuple[int | None, str, Any]:
         answer, log = Path(folder) / "answer.json", Path(folder) / "log"
         with log.open("wb") as log_file:
             process = subprocess.Popen(
-                [sys.executable, "-c", _CHILD, json.dumps(asdict(task)), str(answer)],
+                [sys.executable, "-c", _CHILD, msgspec.json.encode(task).decode(), str(answer)],
                 stdin=subprocess.PIPE,
                 stdout=log_file,
                 stderr=log_file,
@@ -201,13 +201,10 @@ def main(task_text: str, answer: str) -> None:
     with suppress(OSError):
         # Where the machine's memory runs out, Linux is to take this process and no other.
         Path("/proc/self/oom_score_adj").write_text("1000")
-    fields = json.loads(task_text)
-    cell = fields.pop("cell")
-    task = CellTask(cell=None if cell is None else Cell(**cell), **fields)
-    found = (
-        asdict(import_module(_MODULES[task.framework]).seen(task)) if cell is None else measure_here(task).document()
-    )
-    write_whole(Path(answer), json.dumps(found).encode())
+    task = msgspec.json.decode(task_text, type=CellTask)
+    nothing_measured = task.cell is None
+    found = import_module(_MODULES[task.framework]).seen(task) if nothing_measured else measure_here(task).document()
+    write_whole(Path(answer), msgspec.json.encode(found))
     # A framework's own end may hang or crash; the answer is there.
     sys.stderr.flush()
     os._exit(0)

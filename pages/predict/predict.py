@@ -144,7 +144,9 @@ def main(resources: Resources) -> None:
 
 def _below_cards(resources: Resources, answer: AdviseAnswer, advice: Advice, per: Period) -> None:
     """Say how far off such predictions were, and which batch size is cheaper."""
-    lines = [error_sentence(advice.recommended, *resources.models.held_out_errors)]
+    # Errors on other GPUs than one are unknown for transformers.
+    is_transformer = any(note.code is Code.TRANSFORMER for note in answer.training.warnings)
+    lines = [] if is_transformer else [error_sentence(advice.recommended, *resources.models.held_out_errors)]
     if per is Period.TRAINING and (found := best_batch(resources, replace(answer, advice=advice))):
         lines.append(found.sentence)
     with st.container(key="below-cards"):

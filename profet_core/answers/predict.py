@@ -104,6 +104,8 @@ def predicted_profile(
             "profiled_precision",
         )
     if is_transformer(profile, question.network):
+        if reason := refusal_by(context.models, profile, question.network):
+            raise NoPredictionError(reason)
         asked = structs.replace(question, latency_ms=latency_ms, anchor=anchor)
         found = recorded_transformer(context, asked, profile, anchor)
         return network_prediction(context, structs.replace(asked, profile=found))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from types import MappingProxyType
 
 from msgspec import Struct
@@ -421,7 +421,6 @@ def supported_precisions(gpu: Gpu) -> tuple[str, ...]:
 _AT_FP32_SPEED = MappingProxyType({AMP: Note(Code.NO_TENSOR_CORES), BF16: Note(Code.NO_BF16)})
 
 
-@lru_cache(maxsize=2_000)
 def runs_as(gpu: Gpu, requested: str) -> tuple[str, Note | None]:
     """The precision at whose speed a GPU runs a requested one, and the note that says so if it isn't the requested one.
 

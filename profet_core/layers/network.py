@@ -454,7 +454,7 @@ def image_sides(height: object, width: object, pixels: int | None) -> tuple[int,
 
 def packing_problem(error: ProfileError) -> str:
     """What is wrong with how a file is packed, without what that says of profiles and advises for them."""
-    return str(error).partition(":")[0].partition(", which")[0].rstrip(".")
+    return str(error).partition(":")[0].partition(". ")[0].partition(", which")[0].rstrip(".")
 
 
 class Caveats:

@@ -349,7 +349,6 @@ _WORDS, _MAX_WORDS = re.compile(r"[^\W_]+"), 4
 _MIN_LETTERS = 4
 
 
-@lru_cache(maxsize=1_000)
 def network_in_file_name(file_name: str) -> str | None:
     """The network that a file's name states, as its library spells it; None if it states none, or two.
 
@@ -362,8 +361,8 @@ def network_in_file_name(file_name: str) -> str | None:
     at = 0
     while at < len(words):
         for end in range(min(at + _MAX_WORDS, len(words)), at, -1):
-            name = _look_up(" ".join(words[at:end]), None)
-            if name is not None and len("".join(words[at:end])) >= _MIN_LETTERS:
+            is_long = len("".join(words[at:end])) >= _MIN_LETTERS
+            if is_long and (name := _look_up(" ".join(words[at:end]), None)) is not None:
                 found.add(name[0])
                 at = end - 1
                 break
@@ -371,7 +370,6 @@ def network_in_file_name(file_name: str) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
-@lru_cache(maxsize=1_000)
 def as_in_tensorflow(text: str) -> str:
     """The network that a name without a library means in TensorFlow: a measured one, Keras's, or any.
 
@@ -394,7 +392,6 @@ def native_pixels(name: str) -> int:
     return named_network(name).native_pixels
 
 
-@lru_cache(maxsize=2_000)
 def counts_of(name: str, pixels: int | None = None, classes: int | None = None) -> Counts:
     """What a named network takes for one image of `pixels` x `pixels`.
 
@@ -414,7 +411,13 @@ def counts_of(name: str, pixels: int | None = None, classes: int | None = None) 
     25557032
     """
     network = named_network(name)
-    pixels = network.native_pixels if pixels is None else pixels
+    return _counts_of(network.name, network.native_pixels if pixels is None else pixels, classes)
+
+
+@lru_cache(maxsize=2_000)
+def _counts_of(name: str, pixels: int, classes: int | None) -> Counts:
+    """As `counts_of`, of a unique name: what was typed is not kept."""
+    network = _table()[name]
     if not MIN_PIXELS <= pixels <= MAX_PIXELS:
         raise InputError(f"Images of {pixels:,} pixels are not supported: use {MIN_PIXELS} to {MAX_PIXELS:,}.")
     check_patches(network.name, network.size_step, pixels)
