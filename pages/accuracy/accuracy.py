@@ -85,7 +85,7 @@ def _expected(folder: Path) -> None:
     st.markdown(
         f"For a network like yours, expect times to be off by about **{errors['Profiled GPU']:.0f}%** on the four "
         f"profiled GPUs (M60, K80, V100, T4), **{similar:.0f} to {errors['Other GPU']:.0f}%** on other GPUs, and "
-        f"**{errors['Name only']:.0f}%** from the network's name alone. The 90% ranges held {covered:.0f}% of the "
+        f"**{errors['Name only']:.0f}%** from the network's name alone. 90% intervals held {covered:.0f}% of the "
         "measurements on profiled GPUs."
     )
     cases = sorted(_CASES, key=lambda name: errors[name])
@@ -97,7 +97,7 @@ def _expected(folder: Path) -> None:
     show_bars([BarAxis("errors", "Mean error (%)")], rows, "Mean error by what is known", "expected-errors")
     show_legend({row.bars[0].color for row in rows}, {color: word for word, color in COLORS.items()})
     lines = [f"- **{name}**: {_CASES[name][1]}" for name in cases]
-    st.caption("\n".join(["Each is of measurements that the models had not seen:", *lines]))
+    st.caption("\n".join(["Measurements that the models had not seen:", *lines]))
 
 
 def _custom_models(resources: Resources) -> None:

@@ -124,7 +124,7 @@ def alternative_sentence(card: Recommendation, totals: str) -> str:
 
 
 def error_sentence(found: Recommended, profiled_percent: float | None, others_percent: float | None) -> str:
-    """'On networks that the models had not seen, GPUs like V100 SXM were off by 10%, like B300 by 18%.'."""
+    """'On unseen networks, predictions for GPUs like V100 SXM were off by 10%, like B300 by 18%.'."""
     plans = [card.plan for card in found.cards if not card.plan.basis.is_exact]
     parts = list[str]()
     for percent, rough in ((profiled_percent, False), (others_percent, True)):
@@ -133,7 +133,7 @@ def error_sentence(found: Recommended, profiled_percent: float | None, others_pe
             *others, last = gpus
             were = "" if parts else " were off"
             parts.append(f"{' and '.join(filter(None, [', '.join(others), last]))}{were} by {percent:.0f}%")
-    return f"On networks that the models had not seen, GPUs like {', like '.join(parts)}." if parts else ""
+    return f"On unseen networks, predictions for GPUs like {', like '.join(parts)}." if parts else ""
 
 
 def answer_sentences(advice: Advice) -> tuple[str, ...]:

@@ -161,7 +161,7 @@ def test_the_recommended_rows_are_tagged_on_top_of_ten_and_all_are_shown_on_dema
     assert len(shown) > 20 and page.get_by_role("button", name="Show 11").is_visible()
     usd = [amount(text) for _, text in shown if text.startswith("$")]
     assert usd[3:] == sorted(usd[3:]) and usd[:3] == sorted(usd[:3]), "below the recommended ones by cost"
-    assert page.get_by_text("On networks that the models had not seen, GPUs like").is_visible()
+    assert page.get_by_text("On unseen networks, predictions for GPUs like").is_visible()
 
 
 def open_details(page: Page, typed: str) -> None:
