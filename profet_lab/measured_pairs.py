@@ -69,11 +69,11 @@ def _programs(rows: pd.DataFrame) -> pd.Series:
 
 #: What `Shares` are chosen from.
 CANDIDATES = (
-    Shares(0.58, 0.18, 0.05, 0.08),
-    Shares(0.58, 0.18, 0.11, 0.08),
-    Shares(0.66, 0.18, 0.05, 0.08),
-    Shares(0.66, 0.18, 0.11, 0.08),
-    Shares(0.74, 0.18, 0.05, 0.08),
+    Shares(0.58, 0.18, 0.05, 0.32),
+    Shares(0.58, 0.18, 0.11, 0.32),
+    Shares(0.66, 0.18, 0.05, 0.32),
+    Shares(0.66, 0.18, 0.11, 0.32),
+    Shares(0.74, 0.18, 0.05, 0.32),
 )
 
 

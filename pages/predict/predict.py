@@ -57,7 +57,7 @@ from ui.session import NetworkFile, Part, PredictView, Training, session
 from ui.words import plain
 
 TITLE = ":primary[PROFET]\N{EN SPACE}Which cloud GPU should I train my vision network on?"
-NO_PROFILE = "No profile? Use a network's name"
+NO_PROFILE = "No profile?"
 #: Keys of what is remembered between two moves of a slider, and of the choice of an instance.
 _PROFILED, _DETAILS = "predict:profiled", "predict:details"
 _BOUNDARY = "Training time only, without start-up, {}storage, or egress."

@@ -194,14 +194,13 @@ class BestBatch(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """Word it: "Cheapest at batch 192: $31.20, 22% less than at 64 (fits 24 GiB)"."""
+        """Word it: "Cheapest at batch 192: $31.20, 22% less than at 64 (same epochs, fits 24 GiB)"."""
         plan, before = self.plan, self.cheapest
         there = "" if plan.instance == before.instance == self.answer else f" on {plan.phrase}"
         beside = "" if plan.instance == before.instance else f" on {before.phrase}"
         return (
             f"Cheapest at batch {self.batch_size}: {format_usd(plan.total_usd)}{there}, {self.saves_percent:.0f}% less "
-            f"than at {self.asked_batch_size}{beside} (fits {plan.offer.gpu_memory_gib:g} GiB). As many epochs are "
-            "assumed."
+            f"than at {self.asked_batch_size}{beside} (same epochs, fits {plan.offer.gpu_memory_gib:g} GiB)."
         )
 
 

@@ -32,6 +32,7 @@ from profet_core.prediction.checks import (
     check_latency,
     counted,
     input_wait_ms,
+    refusal_by,
     steps_note,
     vision_network,
     waits_for_loader,
@@ -163,8 +164,12 @@ def recorded_transformer(context: Context, question: ProfileQuestion, profile: P
     Raises
     ------
     InputError : its batch size, or the anchor, is unknown, or its latency doesn't fit it.
+    NoPredictionError : nothing can be predicted from it.
     """
     models, meta = context.models, profile.meta
+    # A second profile is not the question's own.
+    if reason := refusal_by(models, profile, question.network):
+        raise NoPredictionError(reason)
     if context.models.method(question.method).kind != "classes":
         raise InputError(f"{question.method} supports only CNNs: use the default method ({{method}}).", "method")
     if meta.batch_size is None:

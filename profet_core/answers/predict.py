@@ -318,6 +318,8 @@ def _second_prediction(context: Context, question: TrainingQuestion, second: Pro
             )
             more = {"measured_ms": question.measured, "measured_from": measured_from}
         predicted = predicted_profile(context, question, profile, question.second_latency_ms, **more)
+        if isinstance(predicted, NetworkPrediction):
+            raise InputError("it is a transformer's, the first a CNN's: give a profile of the same network.")
         if predicted.profile.operations == first.profile.operations:
             raise InputError("it is the same as the first profile: give a profile at another size.")
         if predicted.batch_size is None:

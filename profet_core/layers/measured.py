@@ -194,7 +194,7 @@ class Shares(NamedTuple):
     everywhere: float = 0.58
     in_generation: float = 0.18
     at_size: float = 0.11
-    fade: float = 0.08
+    fade: float = 0.32
 
     @property
     def own(self) -> float:

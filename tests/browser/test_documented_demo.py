@@ -145,7 +145,7 @@ def test_answers_are_kept_where_edit_was_opened(page, app_url, flat):
     click(page, "Upload")
     give_file(page, flat, "vgg16_128ds_16bs.json")
     settle(page)
-    page.get_by_role("button", name="Edit").click()
+    page.get_by_test_id("stSidebar").get_by_role("button", name="Edit").click()
     expect(page.get_by_role("spinbutton", name="Steps in the file")).to_have_value("2")
     page.keyboard.press("Escape")
     expect(page.get_by_text("Batch 16 and 128 px are from the file's name.")).to_be_visible()
@@ -158,7 +158,7 @@ def test_answers_are_kept_where_edit_was_opened(page, app_url, flat):
     expect(page).to_have_url(re.compile("profiled_batch=16&profiled_pixels=128"))
     assert "steps=" not in page.url
     expect(page.get_by_role("slider", name="Batch size")).to_have_attribute("aria-valuetext", "16")
-    page.get_by_role("button", name="Edit").click()
+    page.get_by_test_id("stSidebar").get_by_role("button", name="Edit").click()
     type_number(page, "Batch size", "32")
     expect(page.get_by_role("slider", name="Batch size")).to_have_attribute("aria-valuetext", "32")
 

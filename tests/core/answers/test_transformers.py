@@ -96,7 +96,7 @@ def test_every_gpu_is_estimated_and_the_recorded_step_holds_where_it_ran(context
     assert Basis.GIVEN not in {row.basis for row in without.predictions}
 
 
-def test_tokens_grow_with_the_area_and_patches_divide_the_image(context, vit):
+def test_tokens_grow_with_the_area_and_patches_divide_the_image(context, vit, samples):
     asked = AdviseQuestion(profile=vit, images=1_000)
     with pytest.raises(InputError, match="use 192 or 208"):
         answer_advise(context, replace(asked, at_pixels=200))
@@ -110,6 +110,8 @@ def test_tokens_grow_with_the_area_and_patches_divide_the_image(context, vit):
     assert larger.flops.product == pytest.approx(area**2 * counts.flops.product, rel=0.01)
     with pytest.raises(OptionalInputError, match="for CNNs"):
         answer_advise(context, replace(asked, second=vit))
+    with pytest.raises(OptionalInputError, match="a transformer's"):
+        answer_advise(context, replace(asked, profile=samples["vgg16-224px-b16-g3s"].profile, second=vit))
     no_shapes = read_profile(transformer_trace(shapes=False))
     with pytest.raises(InputError, match="record_shapes"):
         answer_advise(context, replace(asked, profile=no_shapes, profiled_batch=32, profiled_pixels=224, at_pixels=384))
