@@ -47,7 +47,7 @@ def open_every_page() -> None:
     async def visit(url: str) -> list[str]:
         address = f"{url.replace('http', 'ws', 1)}/_stcore/stream"
         async with connect(address, subprotocols=["streamlit"], max_size=None, compression=None) as socket:
-            visitor = Visitor(socket)
+            visitor = Visitor(url, socket)
             await visitor.open_page()
             for page in visitor.pages:
                 await visitor.open_page(page)
