@@ -236,7 +236,7 @@ def _show_answered(resources: Resources, held: Held) -> None:
     if not held.is_custom or not sizes or any(getattr(held, name) != size for name, size in sizes.items()):
         return
     words = {"batch_size": f"batch {guesses['batch_size']}", "pixels": f"{guesses['pixels']} px"}
-    said = " and ".join(words[name] for name in sizes)
+    named = " and ".join(words[name] for name in sizes)
 
     def ask() -> None:
         st.session_state[_asked_key(held)] = True
@@ -245,7 +245,7 @@ def _show_answered(resources: Resources, held: Held) -> None:
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(
-            plain(f"{sentence(said)} {'are' if len(sizes) > 1 else 'is'} from the file's name."), width="content"
+            plain(f"{sentence(named)} {'are' if len(sizes) > 1 else 'is'} from the file's name."), width="content"
         )
         st.button(":primary[Change]", key="missing:change", type="tertiary", on_click=ask)
 

@@ -135,6 +135,7 @@ def schema_hook(kind: type) -> dict[str, object]:
     """Return the schema of a type that `msgspec` doesn't know: a note is a text."""
     if kind is Note:
         return {"type": "string"}
+    # What msgspec expects of its hook for any other type.
     raise NotImplementedError
 
 

@@ -319,7 +319,7 @@ def read_step(
 _USUAL_OPERATIONS = 300.0
 #: Part of a transformer's parameters that are in matrices.
 _DENSE_SHARE = 0.98
-#: Kind of operations -> kind of work; the first alone is told apart by names.
+#: Kind of operations -> kind of work; only the first is recognized by its names.
 _WORK_OF = {
     "convolution": "convolution",
     "convolution filter gradient": "convolution",

@@ -150,8 +150,8 @@ def test_a_full_output_is_said_in_one_line(shell, name, buffered):
 def test_too_little_memory_is_one_line(shell):
     # How much it needs differs by machine, and what fails first by the limit: at some of them Python itself does.
     ends = [shell(f"ulimit -v {limit_kb}; profet {{table}}") for limit_kb in range(90_000, 121_000, 6_000)]
-    said = [err for status, out, err in ends if (status, out, err.count("\n")) == (1, "", 1)]
-    assert sum("memory" in err.lower() for err in said) >= 3, ends
+    lines = [err for status, out, err in ends if (status, out, err.count("\n")) == (1, "", 1)]
+    assert sum("memory" in line.lower() for line in lines) >= 3, ends
 
 
 def test_a_reader_that_goes_away_is_no_error_and_without_stderr_the_document_stands_alone(shell):

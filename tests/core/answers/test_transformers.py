@@ -1,4 +1,4 @@
-"""Profiles of vision transformers: told from others, read by name, shapes or times, and estimated on every GPU."""
+"""Profiles of vision transformers: recognized, read by name, shapes or times, and estimated on every GPU."""
 
 from __future__ import annotations
 
