@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum, StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from msgspec import Struct, field
@@ -24,8 +24,10 @@ from profet_core.files import JsonObject, finite_number, load_coefficients, mode
 from profet_core.latency import FloatArray
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import PROFET
-from profet_core.prediction.models import Models
 from profet_core.transfer.targets import Host
+
+if TYPE_CHECKING:
+    from profet_core.prediction.models import Models
 
 #: Kinds of work: FLOPs, then values that are written, then what a step takes once, whatever its batch.
 FLOPS = (

@@ -20,7 +20,7 @@ from profet_core.latency import Basis, FloatArray, Values, combined_sd, free_ms,
 from profet_core.prediction.checks import unattributed_log_sd
 from profet_core.prediction.growth import bridged, log_sizes
 from profet_core.prediction.members import Estimates, floored
-from profet_core.prediction.mixed_precision import speedup_note
+from profet_core.prediction.mixed_precision import gain_log_sd, speedup_note
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import StepTable, StepTarget
 from profet_core.transfer.targets import Host
@@ -293,19 +293,16 @@ class StepsByCounts(Struct, frozen=True):
         """
         there, usual_ms = self._on(table.targets, (self.recorded,))(self.asked.batch_size, self.asked.pixels)
         follows = self._follows(table)
-        half, rates = self._runs_in_half(table), self.models.transfer.rates
+        half = self._runs_in_half(table)
         gained = np.where(half, there.latency_ms / usual_ms, 1.0)
         latency_ms = np.where(follows, base.latency_ms * gained, there.latency_ms)
         launch_ms = there.launch_ms * latency_ms / there.latency_ms
-        of_gain = np.where(
-            half, combined_sd(rates.within_log_sd, rates.tuned_log_sd * (self.asked.training_code != PLAIN)), 0.0
-        )
-        notes, asked = list(table.notes), self.asked.precision
+        of_gain, notes, asked = np.zeros(len(table.targets)), list(table.notes), self.asked.precision
         if asked in HALF:
             for row, target in enumerate(table.targets):
                 note = runs_as(target.gpu, asked)[1]
-                if note is not None and note.code is Code.NO_TENSOR_CORES:
-                    of_gain[row] = rates.no_tensor_cores_log_sd
+                if half[row] or (note is not None and note.code is Code.NO_TENSOR_CORES):
+                    of_gain[row] = gain_log_sd(target.gpu, asked, self.asked.training_code)
                 if faster := speedup_note(target.gpu, asked, -math.log(gained[row])):
                     notes[row] = faster, *notes[row]
         # Between two GPUs in half precision most of what a network gains cancels.
