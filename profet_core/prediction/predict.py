@@ -19,7 +19,8 @@ from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import ProfileBatch, profile_batch
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError
 from profet_core.latency import Basis, FloatArray
-from profet_core.layers.by_name import has_rates, read_step
+from profet_core.layers.by_name import read_step
+from profet_core.layers.rates import has_rates
 from profet_core.prediction.checks import (
     NO_ANCHOR,
     NO_TRANSFORMER,
