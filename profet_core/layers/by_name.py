@@ -12,10 +12,12 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from profet_core.catalog.gpus import FP32, PLAIN, Gpu, canonical, is_half
+from profet_core.catalog.gpus import FP32, PLAIN, TF32, Gpu, canonical, is_half
+from profet_core.ensemble.members import StepInputs
 from profet_core.ensemble.operations import kind_of
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import FloatArray, combined_sd, smooth_max
+from profet_core.layers.class_times import Place, mapped_inputs
 from profet_core.layers.estimate import (
     KERNELS_LOG_SD,
     READ_LOG_SD,
@@ -284,6 +286,19 @@ def _counts_read(amounts: Mapping[str, float], kernels: float, batch_size: int, 
     )
 
 
+def inputs_there(models: Models, inputs: StepInputs, gpu: Gpu, precisions: Sequence[str | None]) -> StepInputs:
+    """Class times of profiles of an unprofiled GPU as they would be on the reference instance.
+
+    Parameters
+    ----------
+    precisions : that each was recorded in; None: the frameworks' default.
+    """
+    transfer = models.transfer
+    recorded = [Place(gpu, mode_of(gpu, precision or TF32, PLAIN), is_measured=True) for precision in precisions]
+    reference = Place(transfer.gpus[transfer.reference_gpu], Mode.FP32, True, transfer.reference)
+    return mapped_inputs(rate_model_of(models), inputs, recorded, reference)
+
+
 def read_step(
     models: Models,
     anchor: str,
@@ -296,7 +311,7 @@ def read_step(
 
     Parameters
     ----------
-    groups_ms : as `transfer.step_model.StepParts` has them, of the profile on the profiled instance `anchor`.
+    groups_ms : as `transfer.work.StepTimes` has them, of the profile on the profiled instance `anchor`.
     launches_ms : on the reference host, where the profile has its host's own time.
     """
     reader, (_, _, batch_size, pixels) = models.transfer.readers[anchor], recorded.asked
@@ -372,7 +387,7 @@ def _latencies_ms(
 ) -> Mapping[str, float]:
     names = list(models.instances)
     gpus = [models.transfer.gpus[model.instances[name].gpu] for name in names]
-    targets = list(zip(gpus, [models.transfer.step.hosts[name] for name in names], strict=True))
+    targets = list(zip(gpus, [models.transfer.profiled[name].host for name in names], strict=True))
     modes = [Mode.FP32] * len(names)
     work_ms, launch_ms, start_ms = model.steps_ms(counts, batch_size, targets, modes, names, is_measured)
     places = names if name.startswith(PROFET) else [gpu.name for gpu in gpus]

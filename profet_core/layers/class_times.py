@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from profet_core.catalog.gpus import Gpu
+from profet_core.ensemble.classes import load_operation_classes
+from profet_core.ensemble.members import StepInputs
 from profet_core.latency import FloatArray
 from profet_core.layers.rates import KINDS, Mode, RateModel
+from profet_core.transfer.work import GROUPS
 
 #: Amounts of work in an image of a usual network, ResNet-50 at 224 pixels, as `rates.work_of` has them; depthwise ones
 #: are MobileNetV2's.
@@ -31,28 +35,6 @@ _USUAL_WORK = {
     "parameters": 23.5,
     "dense parameters": 2.0,
 }
-_CONVOLUTIONS = (
-    *("convolution", "1 x 1 convolution", "narrow convolution"),
-    *("convolution and product outputs", "convolution and product inputs"),
-)
-#: Groups of classes whose times are read together -> kinds of work in them. Other classes are no work.
-GROUPS: Mapping[tuple[str, ...], tuple[str, ...]] = {
-    ("convolution",): _CONVOLUTIONS,
-    ("convolution filter gradient",): _CONVOLUTIONS,
-    ("convolution input gradient",): _CONVOLUTIONS,
-    ("matrix product",): ("matrix product",),
-    ("depthwise", "depthwise filter gradient", "depthwise input gradient"): (
-        *("depthwise convolution", "depthwise outputs"),
-    ),
-    ("batch norm", "batch norm gradient"): ("normalization",),
-    ("pooling", "pooling gradient"): ("pooling", "activation function"),
-    ("activation", "activation gradient", "bias gradient"): ("activation function", "normalization"),
-    ("addition", "elementwise", "rest"): (
-        *("elementwise", "convolution and product outputs", "parameters", "dense parameters"),
-    ),
-    ("weight update",): ("parameters", "dense parameters"),
-    ("data movement",): ("copy",),
-}
 
 
 class Place(NamedTuple):
@@ -72,9 +54,8 @@ class Place(NamedTuple):
 
 def log_group_factors(model: RateModel, here: Place, there: Place) -> FloatArray:
     """Logarithms of the times of `GROUPS` in one place over those in another, (groups,): those of a usual network."""
-    factors: FloatArray = np.log(_group_work() @ _costs_ms(model, there)) - np.log(
-        _group_work() @ _costs_ms(model, here)
-    )
+    work = _group_work()
+    factors: FloatArray = np.log((work @ _costs_ms(model, there)) / (work @ _costs_ms(model, here)))
     return factors
 
 
@@ -82,6 +63,27 @@ def log_class_factors(model: RateModel, here: Place, there: Place) -> Mapping[st
     """Class of operations -> logarithm of its time in one place over that in another; those without work have none."""
     factors = log_group_factors(model, here, there).tolist()
     return {name: factor for names, factor in zip(GROUPS, factors, strict=True) for name in names}
+
+
+def mapped_inputs(model: RateModel, inputs: StepInputs, recorded: Sequence[Place], there: Place) -> StepInputs:
+    """Class times of profiles as they would be in another place; gaps and copies stay as they are.
+
+    Parameters
+    ----------
+    recorded : where each profile was recorded.
+    """
+    device = list(load_operation_classes().device)
+    by_place = {one: log_class_factors(model, one, there) for one in dict.fromkeys(recorded)}
+    factors = np.exp([[by_place[one].get(name, 0.0) for name in device] for one in recorded])
+    classes_ms = inputs.classes_ms.copy()
+    classes_ms[:, : len(device)] *= factors
+    # Operations of no class are mostly elementwise.
+    unknown_ms = inputs.unknown_ms * factors[:, [device.index(UNKNOWN_AS)]]
+    return replace(inputs, classes_ms=classes_ms, unknown_ms=unknown_ms)
+
+
+#: The class whose factors operations without one have.
+UNKNOWN_AS = "elementwise"
 
 
 def _costs_ms(model: RateModel, place: Place) -> FloatArray:
@@ -93,9 +95,3 @@ def _costs_ms(model: RateModel, place: Place) -> FloatArray:
 def _group_work() -> FloatArray:
     """Amounts of work in a group, (groups, kinds)."""
     return np.array([[_USUAL_WORK[kind] if kind in kinds else 0.0 for kind in KINDS] for kinds in GROUPS.values()])
-
-
-@cache
-def group_sums(device: tuple[str, ...]) -> FloatArray:
-    """Indicator of GPU class in group, 0 or 1, (classes, groups)."""
-    return np.array([[float(name in group) for group in GROUPS] for name in device])

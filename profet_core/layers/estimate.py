@@ -593,8 +593,8 @@ def _gpus_on_hosts(
 ) -> tuple[dict[str, GpuOnHost], dict[str, GpuOnHost]]:
     """Instance -> its GPU and host, measured instances first; and GPUs without an offer, requested by name."""
     measured = {
-        name: (transfer.gpus[row.gpu], transfer.step.hosts[name])
-        for name, row in transfer.step.instances.items()
+        name: (transfer.gpus[profiled.gpu], profiled.host)
+        for name, profiled in transfer.profiled.items()
         if name in catalog
     }
     others = offer_targets(models, catalog).by_instance
@@ -633,7 +633,7 @@ class _OnGpus(NamedTuple):
         """The latency on each target."""
         steps, targets = self.steps, tuple(StepTarget(gpu, host) for gpu, host in self.machines)
         return replace(
-            StepTable.unknown(targets, ()),
+            StepTable.unknown(targets),
             latency_ms=steps.latency_ms,
             log_sd=steps.log_sd,
             basis=tuple(Basis.MEASURED if measured else Basis.TRANSFERRED for measured in self.has_cells),

@@ -13,10 +13,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from profet_core.catalog.gpus import AS_PROFILED, HALF, PLAIN, TF32, Gpu, runs_as
-from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import ProfileBatch
 from profet_core.errors import Code, InputError, Note
-from profet_core.latency import Basis, FloatArray, Values, combined_sd, free_ms, log_sd_of, quantile
+from profet_core.latency import SMOOTH_MAX_POWER, Basis, FloatArray, Values, combined_sd, free_ms, quantile
 from profet_core.prediction.checks import unattributed_log_sd
 from profet_core.prediction.growth import bridged, log_sizes
 from profet_core.prediction.members import Estimates, floored
@@ -128,14 +127,6 @@ _ESTIMATE_LOG_SD = 0.25
 MEASURED_LOG_SD = 0.02
 
 
-def inferred_steps(models: Models, batch: ProfileBatch) -> tuple[FloatArray, FloatArray]:
-    """Steps of a profiled instance inferred from profiles: milliseconds, and standard deviation of the logarithm."""
-    inputs, anchor, device = batch.inputs, batch.anchor, len(load_operation_classes().device)
-    busy_ms = inputs.classes_ms[:, :device].sum(axis=1) + inputs.unknown_ms[:, 0]
-    log_sd = log_sd_of(models.transfer.step.instances[anchor].inferred_log_half_width) + inputs.doubt
-    return busy_ms * models.ranges[anchor].median_latency_per_device_total, log_sd
-
-
 def max_log_ratio(inferred_log_half_width: float = 0.0) -> float:
     """How far the anchor's latency is at most from its estimate, in the logarithm.
 
@@ -178,9 +169,15 @@ def counted_steps(
     return known, notes
 
 
-def with_counts(models: Models, estimates: Estimates, batch: ProfileBatch, counted: Sequence[CountedStep]) -> Estimates:
-    """Join the members with counts, as another member, `COUNTS`; NaN where it doesn't count."""
-    steps_ms = inferred_steps(models, batch)[0] if batch.latency_ms is None else batch.latency_ms
+def with_counts(
+    models: Models, estimates: Estimates, batch: ProfileBatch, counted: Sequence[CountedStep], steps_ms: FloatArray
+) -> Estimates:
+    """Join the members with counts, as another member, `COUNTS`; NaN where it doesn't count.
+
+    Parameters
+    ----------
+    steps_ms : on the anchor, measured or inferred.
+    """
     weight, counts_ms = WEIGHTS[batch.latency_ms is not None], np.full(estimates.latency_ms.shape, np.nan)
     for number, (found, step_ms) in enumerate(zip(counted, steps_ms, strict=True)):
         if found.latencies_ms:
@@ -205,8 +202,6 @@ def with_counts(models: Models, estimates: Estimates, batch: ProfileBatch, count
 
 #: Part of the uncertainty of a conversion to FP32 that is left of one there and back, by judgment.
 _LEFT = 0.7
-#: NVIDIA's first generation with TF32.
-FIRST_TF32 = 8.0
 
 
 class _BothSteps(NamedTuple):
@@ -238,26 +233,17 @@ class StepsByCounts(Struct, frozen=True):
     made: dict[_Made, _BothStepsAt] = field(default_factory=dict)
 
     def _follows(self, table: StepTable) -> np.ndarray:
-        """Rows whose steps in FP32 or TF32 the table says, (targets,).
+        """Rows whose steps in FP32 or TF32 the table says, (targets,): on GPUs that were profiled, and on the anchor's.
 
-        These are GPUs that were profiled, or whose steps or speed a user measured; of an unknown network also those of
-        the profiled generations and earlier ones.
+        Steps recorded on an unprofiled GPU say those of no other one.
         """
-        here, is_named, transfer = self.recorded.gpu, bool(self.counted.network), self.models.transfer
-        recorded, from_here = self.recorded.asked.precision, here.name in transfer.profiled_gpus
+        here, profiled, recorded = self.recorded.gpu, self.models.transfer.profiled_gpus, self.recorded.asked.precision
         # A profile in half precision says how long its own GPU's other steps take.
-        in_half = recorded in HALF
-        own = not in_half and _default(here, recorded) == _default(here, self.asked.precision)
-        found = []
-        for (gpu, _, _), basis in zip(table.targets, table.basis, strict=True):
-            if gpu.name == here.name:
-                follows = own or (gpu.name in transfer.profiled_gpus and not in_half)
-            else:
-                profiled = gpu.name in transfer.profiled_gpus and (from_here or not is_named)
-                follows = profiled or (not is_named and (gpu.compute_capability or FIRST_TF32) < FIRST_TF32)
-            rates = transfer.rates.gpus.get(gpu.name)
-            found.append(follows or basis is Basis.CALIBRATED or (rates is not None and bool(rates.statement)))
-        return np.array(found)
+        own = recorded not in HALF and _default(here, recorded) == _default(here, self.asked.precision)
+        others = here.name in profiled
+        return np.array(
+            [own if gpu.name == here.name else others and gpu.name in profiled for gpu, _, _ in table.targets]
+        )
 
     def _runs_in_half(self, table: StepTable) -> np.ndarray:
         return np.array([runs_as(target.gpu, self.asked.precision)[0] in HALF for target in table.targets])
@@ -292,11 +278,14 @@ class StepsByCounts(Struct, frozen=True):
         conversion_log_sd : of the base, where the recorded step is in half precision.
         """
         there, usual_ms = self._on(table.targets, (self.recorded,))(self.asked.batch_size, self.asked.pixels)
-        follows = self._follows(table)
-        half = self._runs_in_half(table)
+        follows, half = self._follows(table), self._runs_in_half(table)
         gained = np.where(half, there.latency_ms / usual_ms, 1.0)
         latency_ms = np.where(follows, base.latency_ms * gained, there.latency_ms)
         launch_ms = there.launch_ms * latency_ms / there.latency_ms
+        # Of a GPU in another host than its known steps, launches differ.
+        in_other_host = follows & np.array([bool(of) for of in base.relative_to])
+        launched = (there.launch_ms / there.latency_ms) ** SMOOTH_MAX_POWER
+        host_log_sd = np.array([target.host.log_sd for target in table.targets]) * np.minimum(launched, 1.0)
         of_gain, notes, asked = np.zeros(len(table.targets)), list(table.notes), self.asked.precision
         if asked in HALF:
             for row, target in enumerate(table.targets):
@@ -311,19 +300,23 @@ class StepsByCounts(Struct, frozen=True):
         changes = wider > 0
 
         def log_sd(own: FloatArray) -> FloatArray:
-            return np.where(
-                follows, np.where(changes, combined_sd(np.nan_to_num(own), wider), own), there.log_sd + self.doubt
-            )
+            widened = np.where(changes, combined_sd(np.nan_to_num(own), wider), own)
+            return np.where(follows, widened, there.log_sd + self.doubt)
 
-        changed = table.known & np.array([basis is not Basis.GIVEN for basis in table.basis])
+        base_log_sd = np.where(in_other_host, combined_sd(base.log_sd, host_log_sd), base.log_sd)
+        relative_log_sd = np.where(in_other_host, host_log_sd, base.relative_log_sd)
+        # What the user measured stays, and an anchor whose step is unknown.
+        given = np.array([basis is Basis.GIVEN for basis in table.basis])
+        elsewhere = np.array([target.gpu.name != self.recorded.gpu.name for target in table.targets])
+        changed = (table.known | elsewhere) & ~given
         of_base, of_row = follows & ~half, zip(notes, table.notes, changed.tolist(), strict=True)
         return replace(
             table,
             latency_ms=np.where(changed, latency_ms, table.latency_ms),
             launch_ms=np.where(changed, np.where(of_base, base.launch_ms, launch_ms), table.launch_ms),
             free_ms=np.where(changed, np.where(of_base, base.free_ms, free_ms(latency_ms, launch_ms)), table.free_ms),
-            log_sd=np.where(changed, log_sd(base.log_sd), table.log_sd),
-            relative_log_sd=np.where(changed, log_sd(base.relative_log_sd), table.relative_log_sd),
+            log_sd=np.where(changed, log_sd(base_log_sd), table.log_sd),
+            relative_log_sd=np.where(changed, log_sd(relative_log_sd), table.relative_log_sd),
             notes=tuple(new if is_changed else old for new, old, is_changed in of_row),
             members={name: values * gained for name, values in table.members.items()},
         )
@@ -359,7 +352,10 @@ class StepsByCounts(Struct, frozen=True):
             size = batch_size or one.asked.batch_size, pixels or one.asked.pixels
             at, counted_ms = log_sizes(size[0], size[1] ** 2), by_counts(*size)[0]
             points.append(_Point(at, np.log(own.latency_ms), counted_ms, one.doubt))
-        rows = np.flatnonzero(first.known & (self._runs_in_half(first) | ~self._follows(first)))
+        # Those of profiled GPUs grow as measured ones did.
+        profiled = self.models.transfer.profiled_gpus
+        is_profiled = np.array([target.gpu.name in profiled for target in first.targets]) & self._follows(first)
+        rows = np.flatnonzero(first.known & (self._runs_in_half(first) | ~is_profiled))
 
         def at_size(table: StepTable, batch_size: int, pixels: int) -> StepTable:
             try:

@@ -31,7 +31,7 @@ from profet_core.catalog.gpus import (
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.errors import Code, Note
 from profet_core.latency import Basis, combined_sd, log_sd_of
-from profet_core.layers.class_times import Place, log_class_factors
+from profet_core.layers.class_times import UNKNOWN_AS, Place, log_class_factors
 from profet_core.layers.rates import mode_of, rate_model_of
 from profet_core.prediction.checks import counted
 from profet_core.prediction.models import Models
@@ -103,7 +103,7 @@ def _in_default_precision(models: Models, anchor: Anchor, profile: Profile) -> t
             continue
         group = classes.names[column] if on_gpu and column is not None else ""
         # Operations of no known class gain as elementwise ones do.
-        log_factor = log_factors.get(group or "elementwise", 0.0) if on_gpu and name not in IDLE_OPERATIONS else 0.0
+        log_factor = log_factors.get(group or UNKNOWN_AS, 0.0) if on_gpu and name not in IDLE_OPERATIONS else 0.0
         converted[name] = us * math.exp(max(log_factor, 0.0))
         slower_us += on_gpu * converted[name]
     meta = dataclasses.replace(profile.meta, precision=default, step_latency_ms=None, peak_memory_mib=None)

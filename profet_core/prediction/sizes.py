@@ -24,8 +24,6 @@ from profet_core.latency import (
 from profet_core.offers import OfferTable
 from profet_core.prediction.checks import without_input_wait
 from profet_core.prediction.growth import (
-    Growth,
-    GrowthBySource,
     GrowthModel,
     KnownPoint,
     log_sizes,
@@ -298,7 +296,7 @@ def resized(models: Models, known: Sequence[Prediction], wanted: Sequence[tuple[
     if models.growth is None:
         raise ArtifactError("The models don't support other sizes: run `profet train --sizes`.")
     sizes = log_sizes([batch for batch, _ in wanted], [_area(size) for _, size in wanted])
-    scaled = _scaled(models.growth, known, sizes)
+    scaled = _scaled(models, models.growth, known, sizes)
     found = []
     by_counts = next((step.by_counts for step in known if step.by_counts is not None), None)
     at_size = None if by_counts is None else by_counts.sized(known)
@@ -312,10 +310,10 @@ def resized(models: Models, known: Sequence[Prediction], wanted: Sequence[tuple[
     return found
 
 
-def _scaled(growth: GrowthModel, known: Sequence[Prediction], sizes: FloatArray) -> StepTable:
+def _scaled(models: Models, growth: GrowthModel, known: Sequence[Prediction], sizes: FloatArray) -> StepTable:
     """Scaled steps, (targets, sizes)."""
     tables = [step.table for step in known]
-    source, scaled = tables[0].merged(tables[-1], ~tables[0].known), _scaled_latencies(growth, known, sizes)
+    source, scaled = tables[0].merged(tables[-1], ~tables[0].known), _scaled_latencies(models, growth, known, sizes)
     has_latency, known_log_sd = source.known, np.nan_to_num(source.log_sd)[:, None]
     words = " and ".join(step.size_words for step in known)
     scaling = np.sqrt(np.maximum(scaled.log_sd**2 - known_log_sd**2, 0.0))
@@ -335,16 +333,15 @@ def _scaled(growth: GrowthModel, known: Sequence[Prediction], sizes: FloatArray)
             for row, notes in enumerate(source.notes)
         ),
         relative_log_sd=combined_sd(source.relative_log_sd[:, None], scaling),
-        weights=np.broadcast_to(source.weights[:, :, None], (*source.weights.shape, shape[1])),
         free_ms=free_ms(scaled.latency_ms, launch_ms),
         launch_ms=launch_ms,
         members={},
     )
 
 
-def _scaled_latencies(growth: GrowthModel, known: Sequence[Prediction], sizes: FloatArray) -> Estimate:
+def _scaled_latencies(models: Models, growth: GrowthModel, known: Sequence[Prediction], sizes: FloatArray) -> Estimate:
     """Scaled latencies, (targets, sizes); NaN if unknown."""
-    points = [_point(growth, step) for step in known]
+    points = [_point(models, growth, step) for step in known]
     alone = []
     for point in points:
         away = sizes - point.at
@@ -364,7 +361,7 @@ def _scaled_latencies(growth: GrowthModel, known: Sequence[Prediction], sizes: F
     return best
 
 
-def _point(growth: GrowthModel, step: Prediction) -> KnownPoint:
+def _point(models: Models, growth: GrowthModel, step: Prediction) -> KnownPoint:
     # An unprofiled anchor is represented by the instance that its profile was mapped to.
     anchor, table = step.read_by or step.anchor, step.table
     scaling = growth.models.get(anchor)
@@ -376,26 +373,10 @@ def _point(growth: GrowthModel, step: Prediction) -> KnownPoint:
     classes_ms = profile_batch([profile], anchor, None).inputs.classes_ms
     signs = step_signs(load_operation_classes(), np.repeat(classes_ms, len(table.targets), axis=0), latency_ms)
     is_large = (step.pixels or 0) > AXIS_RANGE["pixels"][1]
-    own = scaling.growth([target.instance for target in table.targets], signs, is_large=is_large)
+    same = models.transfer.profiled_gpus
+    own = scaling.growth([same.get(target.gpu.name, "") for target in table.targets], signs, is_large=is_large)
     at = log_sizes(step.batch_size or 1, _area(step.pixels))
-    return KnownPoint(at, np.log(table.latency_ms), np.nan_to_num(table.log_sd), _growth_by_source(own, table))
-
-
-def _growth_by_source(own: Growth, table: StepTable) -> GrowthBySource:
-    """Unprofiled GPUs scale like the instances they are transferred from, if these are known."""
-    rows = {target.instance: row for row, target in enumerate(table.targets) if table.known[row]}
-    columns = [column for column, name in enumerate(table.sources) if name in rows]
-    parts = table.known & ~np.isnan(table.free_ms)
-    weights = np.maximum(table.weights, 0.0)
-    found = weights[:, columns]
-    follows = parts & (found.sum(axis=1) > 0)
-    powers = np.eye(len(table.targets))
-    powers[follows] = 0.0
-    factor = weights.sum(axis=1)[follows] / found.sum(axis=1)[follows]
-    powers[np.ix_(follows, [rows[table.sources[column]] for column in columns])] = found[follows] * factor[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_free, log_launch = np.log(table.free_ms / table.latency_ms), np.log(table.launch_ms / table.latency_ms)
-    return GrowthBySource(own, powers, np.where(parts, log_free, 0.0), np.where(parts, log_launch, -np.inf))
+    return KnownPoint(at, np.log(table.latency_ms), np.nan_to_num(table.log_sd), own)
 
 
 def _area(pixels: int | None) -> float:

@@ -18,7 +18,6 @@ from profet_core.errors import InputError
 from profet_core.shipped import shipped_text
 from profet_core.transfer.model import TransferModel, benchmark_log_speed
 from profet_core.transfer.rates import GpuRates, log_tf32_peak
-from profet_core.transfer.step_model import StepModel, gpu_time_ms
 from profet_profiles.units import format_significant
 
 REFERENCE_STEPS_NAME = "transfer/reference_steps.csv"
@@ -35,6 +34,10 @@ PIXEL_RANGE = (128, 320)
 #: and between the speeds that another network and ResNet-50 give for the same GPU at the same source
 #: (`python -m profet_lab.transfer.reference_steps` prints both).
 THROUGHPUT_LOG_SD, OTHER_NETWORK_LOG_SD = 0.13, 0.17
+
+
+#: Of a step: its start, milliseconds, its copy over that in the profile, and its GPU time at least.
+_START_MS, _COPY, _MIN_GPU_SHARE = 1.87, 1.15, 0.1
 
 
 class ReferenceStep(Struct, frozen=True):
@@ -67,12 +70,9 @@ class ReferenceSteps:
         """Networks that throughputs can refer to."""
         return tuple(self._steps)
 
-    def gpu_ms(self, step_model: StepModel, network: str, pixels: int, batch_size: int) -> float:
+    def gpu_ms(self, network: str, pixels: int, batch_size: int) -> float:
         """GPU time of a step, milliseconds."""
-        by_pixels = [
-            (size, self._at_batch(step_model, steps, batch_size))
-            for size, steps in sorted(self._steps[network].items())
-        ]
+        by_pixels = [(size, self._at_batch(steps, batch_size)) for size, steps in sorted(self._steps[network].items())]
         largest, largest_ms = by_pixels[-1]
         if pixels > largest:
             return largest_ms * (pixels / largest) ** 2
@@ -85,11 +85,12 @@ class ReferenceSteps:
         nearest = min(steps, key=lambda size: abs(size - pixels))
         return steps[nearest][0].gflop_per_image * (pixels / nearest) ** 2
 
-    def _at_batch(self, step_model: StepModel, steps: list[ReferenceStep], batch_size: int) -> float:
+    def _at_batch(self, steps: list[ReferenceStep], batch_size: int) -> float:
         ordered = sorted(steps, key=lambda step: step.batch_size)
         # Copy and start are relative to the reference's host.
-        fixed_ms = np.array([step_model.copy_factor * step.copy_ms + step_model.start_ms for step in ordered])
-        times_ms = gpu_time_ms(np.array([step.latency_ms for step in ordered]), fixed_ms)
+        fixed_ms = np.array([_COPY * step.copy_ms + _START_MS for step in ordered])
+        steps_ms = np.array([step.latency_ms for step in ordered])
+        times_ms = np.maximum(steps_ms - fixed_ms, _MIN_GPU_SHARE * steps_ms)
         largest = ordered[-1].batch_size
         if batch_size > largest:
             return float(times_ms[-1]) * batch_size / largest
@@ -139,7 +140,7 @@ def throughput_log_sd(point: ThroughputPoint) -> float:
     return THROUGHPUT_LOG_SD if point.network == BENCHMARK else math.hypot(THROUGHPUT_LOG_SD, OTHER_NETWORK_LOG_SD)
 
 
-def log_times_reference(steps: ReferenceSteps, step_model: StepModel, point: ThroughputPoint) -> float:
+def log_times_reference(steps: ReferenceSteps, point: ThroughputPoint) -> float:
     """Log speedup of a throughput over the reference GPU.
 
     Published throughputs use images that are already in GPU memory, so a step is GPU time.
@@ -149,7 +150,7 @@ def log_times_reference(steps: ReferenceSteps, step_model: StepModel, point: Thr
     InputError : there is no comparable step.
     """
     check_size(steps, point)
-    return math.log(steps.gpu_ms(step_model, point.network, point.pixels, point.batch_size) / point.step_ms)
+    return math.log(steps.gpu_ms(point.network, point.pixels, point.batch_size) / point.step_ms)
 
 
 #: Maximum and minimum share of the specs' peak in a step (fast convolution algorithms need fewer operations than are
@@ -200,7 +201,7 @@ def _custom_rates(model: TransferModel, own: CustomGpu) -> GpuRates:
         statement = f"{format_significant(point.times_reference, 2)} times {model.reference_gpu}: {own.source}"
     else:
         try:
-            log_speed = log_times_reference(steps, model.step, point)
+            log_speed = log_times_reference(steps, point)
         except InputError as error:
             raise InputError(f"{own.name}: {error}") from None
         _check_throughput(own.gpu, point, steps.gflop_per_image(point.network, point.pixels))

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from statistics import median
 from types import MappingProxyType
-from typing import Any, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -16,11 +14,10 @@ from msgspec.structs import replace
 from profet_core.catalog.gpus import Gpu, Gpus, load_gpus
 from profet_core.errors import ArtifactError, Code, Note
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder, shown
-from profet_core.latency import Basis, FloatArray, combined_sd
+from profet_core.latency import Basis, FloatArray
 from profet_core.transfer.rates import GpuRates, Rates, log_speed, rates_of
-from profet_core.transfer.step_model import KINDS, InstanceStep, StepModel, WorkReader, readers_of, shares
-from profet_core.transfer.steps import KnownSteps
-from profet_core.transfer.targets import Evidence, Host, Source, Speed, Target
+from profet_core.transfer.targets import Evidence, Host, Source, Speed, host_named
+from profet_core.transfer.work import WorkReader, readers_of
 
 # The residual of the analytical model is the mean of a Gaussian process over features of a step known without the GPU,
 # one per anchor.
@@ -83,45 +80,6 @@ class CalibratedGpu(Struct, frozen=True):
         """Short description of its basis."""
         return f"{self.cells} measured step{'' if self.cells == 1 else 's'} of {self.instance}"
 
-    def log_factors(self, known: KnownSteps, free_ms: FloatArray, launch_ms: FloatArray, ms: FloatArray) -> FloatArray:
-        """Log residual of the analytical model, (profiles,); see `correction_inputs`. Zero for other anchors."""
-        found = self.corrections.get(known.anchor)
-        if found is None:
-            return np.zeros(ms.shape)
-        inputs = correction_inputs(known, free_ms, launch_ms, ms)
-        return found.log_factors(np.where(np.isfinite(inputs), inputs, found.mean))
-
-
-def correction_inputs(known: KnownSteps, free_ms: FloatArray, launch_ms: FloatArray, ms: FloatArray) -> FloatArray:
-    """Features of steps that are known without the GPU, (profiles, inputs).
-
-    Parameters
-    ----------
-    free_ms, launch_ms, ms : the model's prediction for it: without the host's limit, of launches, and of both,
-        (profiles,).
-
-    Returns
-    -------
-    inputs : size of the step, its mix of kinds, launches, copy, and the step on each profiled instance relative to the
-        model's prediction; NaN for an instance with unknown latency.
-    """
-    base = np.log(ms)
-    kinds = shares(known.parts.kinds_ms)
-    launched = np.log(np.maximum(launch_ms, 1e-9) / free_ms)
-    others = [
-        np.log(known.latencies[name].latency_ms) - base if name in known.latencies else np.full(base.shape, np.nan)
-        for name in known.step_model.instances
-    ]
-    return np.column_stack(
-        [
-            base - _TYPICAL_LOG_MS,
-            kinds[:, : len(KINDS) - 1],
-            np.tanh(launched / 2),
-            known.parts.copy_ms / ms,
-            *others,
-        ]
-    )
-
 
 def covariance(one: FloatArray, other: FloatArray) -> FloatArray:
     """Covariance of residuals at standardized inputs, (profiles, inputs) and (cells, inputs): (profiles, cells)."""
@@ -178,28 +136,23 @@ def calibrated_content(gpu: CalibratedGpu) -> dict[str, object]:
 
 
 TRANSFER_NAME = "transfer.json"
-TRANSFER_VERSION = 10
+TRANSFER_VERSION = 11
 #: File in the same folder for GPUs with a few measured workloads.
 CALIBRATED_NAME, CALIBRATED_VERSION = "calibrated.json", 2
 
 
-class Spread(Struct, frozen=True):
-    """Log errors on held-out GPUs, with the latencies on the others known.
+class ProfiledInstance(Struct, frozen=True):
+    """An instance that was profiled.
 
     Attributes
     ----------
-    between : root mean square of each GPU's mean error.
-    within : standard deviation of the networks' errors around it.
-    gpus : number of held-out GPUs.
+    gpu : its full name.
+    inferred_log_half_width : 90% of steps are within this of the latency inferred from their profile, in the logarithm.
     """
 
-    between: float
-    within: float
-    gpus: int
-
-    def log_sd(self, *more: float) -> float:
-        """Log standard deviation of a step; `more`: additional ones of the GPU's own error."""
-        return float(combined_sd(self.between, self.within, *more))
+    gpu: str
+    host: Host
+    inferred_log_half_width: float
 
 
 class TransferModel(Struct, frozen=True, dict=True):
@@ -207,19 +160,16 @@ class TransferModel(Struct, frozen=True, dict=True):
 
     Attributes
     ----------
+    profiled : instance -> what is known of it.
     reference : profiled instance with the GPU that rates are relative to.
-    spread : errors of leave-one-GPU-out with a benchmark point.
-    anchor_spread : with the GPU held out as anchor.
     rates : of all GPUs.
     readers : profiled instance -> what infers the work of a step from its profiles.
     calibrated : by full GPU name and TF32, GPUs calibrated with a few measured workloads.
     checksum : of the file's content.
     """
 
-    step: StepModel
+    profiled: Mapping[str, ProfiledInstance]
     reference: str
-    spread: Spread
-    anchor_spread: Spread
     rates: Rates
     readers: Mapping[str, WorkReader]
     calibrated: Mapping[tuple[str, bool], CalibratedGpu]
@@ -230,12 +180,12 @@ class TransferModel(Struct, frozen=True, dict=True):
     @property
     def instances(self) -> tuple[str, ...]:
         """Profiled instances: each can be the anchor."""
-        return tuple(self.step.instances)
+        return tuple(self.profiled)
 
     @cached_property
     def profiled_gpus(self) -> Mapping[str, str]:
         """Full GPU name -> the instance that was profiled with it, or with its twin."""
-        profiled = {row.gpu: name for name, row in self.step.instances.items()}
+        profiled = {row.gpu: name for name, row in self.profiled.items()}
         twins = {gpu.name: self.gpus.twin(gpu).name for gpu in self.gpus.values()}
         return {**{name: profiled[twin] for name, twin in twins.items() if twin in profiled}, **profiled}
 
@@ -252,23 +202,10 @@ class TransferModel(Struct, frozen=True, dict=True):
         """Cache of `speed.evidence_of`."""
         return {}
 
-    @cached_property
-    def targets(self) -> dict[tuple[Gpu, Host, bool], tuple[Target, Speed]]:
-        """Cache of `speed.target_of` by GPU, host and TF32: every prediction needs all of them."""
-        return {}
-
-    @cached_property
-    def generations(self) -> dict[float | None, float]:
-        """Cache of `speed.generation_log_speed`."""
-        return {}
-
     @property
     def reference_gpu(self) -> str:
         """Full name of the reference instance's GPU."""
-        return self.step.instances[self.reference].gpu
-
-
-_Record = TypeVar("_Record", InstanceStep, Spread)
+        return self.profiled[self.reference].gpu
 
 
 def load_transfer(folder: Path | str | None = None, gpus: Gpus | None = None) -> TransferModel:
@@ -299,18 +236,9 @@ def _with_calibrated(model: TransferModel, path: Path) -> TransferModel:
 
 def transfer_model(content: JsonObject, gpus: Gpus) -> TransferModel:
     """Parse the model from a file's content; raises `ValueError` or similar for invalid content."""
-    step = content["step"]
     model = TransferModel(
-        step=StepModel(
-            start_ms=finite_number(step["start_ms"]),
-            copy_factor=finite_number(step["copy_factor"]),
-            tail_share=finite_number(step["tail_share"]),
-            scattered_power=finite_number(step["scattered_power"]),
-            instances=MappingProxyType({name: _instance_step(row) for name, row in step["instances"].items()}),
-        ),
+        profiled=MappingProxyType({str(name): _profiled(row) for name, row in content["profiled"].items()}),
         reference=str(content["reference"]),
-        spread=_record(Spread, content["spread"]),
-        anchor_spread=_record(Spread, content["anchor_spread"]),
         rates=rates_of(content["rates"]),
         readers=readers_of(content["work"]),
         calibrated=MappingProxyType({}),
@@ -323,19 +251,9 @@ def transfer_model(content: JsonObject, gpus: Gpus) -> TransferModel:
     return replace(model, rates=model.rates.with_unlisted(gpus.shipped, gpus[model.reference_gpu]))
 
 
-def _instance_step(row: JsonObject) -> InstanceStep:
-    return _record(InstanceStep, {**row, "inferred_log_half_width": row["own_log_half_width"]})
-
-
-def _record(kind: type[_Record], row: JsonObject) -> _Record:
-    values: dict[str, Any] = {name: _value(type_, row[name]) for name, type_ in kind.__annotations__.items()}
-    return kind(**values)
-
-
-def _value(kind: str, value: Any) -> Any:
-    if kind == "float":
-        return finite_number(value)
-    return tuple(finite_number(one) for one in value) if kind == "tuple[float, ...]" else value
+def _profiled(row: JsonObject) -> ProfiledInstance:
+    width = finite_number(row["inferred_log_half_width"])
+    return ProfiledInstance(str(row["gpu"]), host_named(str(row["host"])), width)
 
 
 def known_rates(model: TransferModel, gpu: Gpu) -> GpuRates:
@@ -348,16 +266,8 @@ def known_speed(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
     rates, in_tf32 = known_rates(model, gpu), tf32 and gpu.tf32_tensor_dense_tflops is not None
     log_sd = rates.log_sd if in_tf32 or gpu.tf32_tensor_dense_tflops is None else rates.fp32_log_sd
     evidence = _evidence_of_rates(model, gpu, rates, tf32)
-    notes = (
-        Note(Code.BASED_ON, precision="TF32" if in_tf32 else "FP32", evidence=evidence.note),
-        Note(Code.SPREAD, gpus=model.spread.gpus),
-    )
-    # Specs alone make no step surer than tables do.
-    least, step_log_sd = (
-        width * model.spread.log_sd(more)
-        for width, more in ((model.rates.published_width, 0.0), (model.rates.width(rates), log_sd))
-    )
-    return Speed(log_sd, max(least, step_log_sd), evidence, notes)
+    notes = (Note(Code.BASED_ON, precision="TF32" if in_tf32 else "FP32", evidence=evidence.note),)
+    return Speed(log_sd, evidence, notes)
 
 
 def _evidence_of_rates(model: TransferModel, gpu: Gpu, rates: GpuRates, tf32: bool) -> Evidence:
@@ -378,66 +288,30 @@ def evidence_of(model: TransferModel, gpu: Gpu, tf32: bool) -> Evidence:
 
 
 def _evidence(model: TransferModel, gpu: Gpu, tf32: bool) -> Evidence:
-    if gpu.name in {row.gpu for row in model.step.instances.values()}:
+    if gpu.name in {row.gpu for row in model.profiled.values()}:
         return Evidence(Source.PROFILED, gpu.name)
     if calibrated := model.calibrated_gpu(gpu, tf32):
         return Evidence(Source.CELLS, gpu.name, statement=calibrated.description)
     return known_speed(model, gpu, tf32).evidence
 
 
-def target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[Target, Speed]:
-    """Target of a GPU in a host for `transfer_steps`, and the known speed."""
-    key = gpu, host, tf32
-    found = model.targets.get(key)
-    if found is None:
-        found = _target_of(model, gpu, host, tf32)
-        if _is_shipped(model, gpu):
-            model.targets[key] = found
-    return found
-
-
-def _is_shipped(model: TransferModel, gpu: Gpu) -> bool:
-    """Whether a GPU is shipped; custom GPUs are released with the model that knows them."""
-    return model.gpus.get(gpu.name) is gpu and gpu.name not in model.gpus.own
-
-
-def _target_of(model: TransferModel, gpu: Gpu, host: Host, tf32: bool) -> tuple[Target, Speed]:
-    rates = known_rates(model, gpu)
-    compute, bandwidth = rates.compute_in(tf32), rates.bandwidth
+def speed_of(model: TransferModel, gpu: Gpu, tf32: bool) -> Speed:
+    """How well the speed of an unprofiled GPU is known."""
     calibrated = model.calibrated_gpu(gpu, tf32)
-    if calibrated is not None:
-        compute, bandwidth = calibrated.compute, calibrated.bandwidth
-        speed = _calibrated_speed(calibrated, gpu)
-    else:
-        speed = _beside_cells(model, gpu, known_speed(model, gpu, tf32), tf32)
-    target = Target(
-        host=host,
-        compute=compute,
-        bandwidth=bandwidth,
-        nearness=generation_log_speed(model, gpu),
-        log_sd=speed.step_log_sd,
-    )
-    return target, speed
+    if calibrated is None:
+        return _beside_cells(model, gpu, known_speed(model, gpu, tf32), tf32)
+    note = Note(Code.MEASURED_STEPS, steps=calibrated.description, networks=calibrated.networks)
+    evidence = Evidence(Source.CELLS, gpu.name, statement=calibrated.description)
+    return Speed(calibrated.log_sd, evidence, (note,))
+
+
+#: Share of convolutions and products in the benchmark's work on the reference GPU.
+_BENCHMARK_COMPUTE_SHARE = 0.615
 
 
 def benchmark_log_speed(model: TransferModel, compute: float, bandwidth: float) -> float:
     """Log speed of the benchmark over the reference GPU's."""
-    share = model.step.instances[model.reference].benchmark_compute_share
-    return log_speed((share, 1 - share), (compute, bandwidth))
-
-
-def generation_log_speed(model: TransferModel, gpu: Gpu) -> float:
-    """Median log speed of the GPUs of a generation in their default precision; its own for a GPU of none.
-
-    No precision has another one: a step is transferred from the same instances in all of them.
-    """
-    key = gpu.compute_capability
-    if key not in model.generations:
-        same = [one for one in model.gpus.shipped.values() if one.compute_capability == gpu.compute_capability]
-        rates = [known_rates(model, one) for one in same or [gpu]]
-        speeds = [benchmark_log_speed(model, one.compute, one.bandwidth) for one in rates]
-        model.generations[key] = median(speeds)
-    return model.generations[key]
+    return log_speed((_BENCHMARK_COMPUTE_SHARE, 1 - _BENCHMARK_COMPUTE_SHARE), (compute, bandwidth))
 
 
 def _beside_cells(model: TransferModel, gpu: Gpu, speed: Speed, tf32: bool) -> Speed:
@@ -448,10 +322,3 @@ def _beside_cells(model: TransferModel, gpu: Gpu, speed: Speed, tf32: bool) -> S
     precision, how = ("TF32", "with") if other.tf32 else ("FP32", "without")
     note = Note(Code.OTHER_PRECISION_STEPS, steps=other.description, precision=precision, how=how)
     return replace(speed, notes=(note, *speed.notes))
-
-
-def _calibrated_speed(calibrated: CalibratedGpu, gpu: Gpu) -> Speed:
-    """Speed by measured steps."""
-    note = Note(Code.MEASURED_STEPS, steps=calibrated.description, networks=calibrated.networks)
-    evidence = Evidence(Source.CELLS, gpu.name, statement=calibrated.description)
-    return Speed(calibrated.log_sd, calibrated.log_sd, evidence, (note,))

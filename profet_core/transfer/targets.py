@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import Enum
 from types import MappingProxyType
-from typing import NamedTuple
 
-import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
 from profet_core.errors import Code, Note
-from profet_core.latency import FloatArray
 
 # Launches are bound by one CPU thread. Two hosts were measured: Broadwell (g3s, p2, p3) and Cascade Lake (g4dn). Others
 # follow from the clock that a generation sustains and its instructions per clock, as its vendor states the gain over
@@ -104,20 +101,6 @@ def host_named(name: str, compute_capability: float | None = None) -> Host:
     return replace(HOSTS[typical], log_sd=_UNKNOWN_LOG_SD)
 
 
-class HostColumns(NamedTuple):
-    """Many hosts, in columns that broadcast over profiles, (hosts, 1); named as in `Host`."""
-
-    launch: FloatArray
-    copy: FloatArray
-    log_sd: FloatArray
-
-    @classmethod
-    def of(cls, hosts: Iterable[Host]) -> HostColumns:
-        """Columns of several hosts."""
-        rows = np.array([(host.launch, host.copy, host.log_sd) for host in hosts], float).reshape(-1, 3)
-        return cls(*rows.T[..., None])
-
-
 class Source(Enum):
     """Source of a GPU's speed."""
 
@@ -187,32 +170,9 @@ class Speed(Struct, frozen=True):
     Attributes
     ----------
     log_sd : of the speed itself.
-    step_log_sd : of a step there, including the model's spread.
     notes : for a row.
     """
 
     log_sd: float
-    step_log_sd: float
     evidence: Evidence
     notes: tuple[Note, ...]
-
-
-class Target(Struct, frozen=True):
-    """A GPU in a host, and its rates.
-
-    Attributes
-    ----------
-    compute, bandwidth : log rates over the reference GPU's, of convolutions and products, and of all other work.
-    nearness : log speed by which known GPUs are near; the same for all GPUs of a generation, so that the order of two
-        of them doesn't depend on it.
-    log_sd : of a step there, without the part that `transfer_at` adds.
-    runs_ahead : whether the host prepares the next step while the GPU computes, as today's frameworks do, or a step
-        waits for its start and the copy of its batch, as on the profiled instances.
-    """
-
-    host: Host
-    compute: float
-    bandwidth: float
-    nearness: float
-    log_sd: float
-    runs_ahead: bool = True

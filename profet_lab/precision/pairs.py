@@ -17,7 +17,6 @@ from profet_core.errors import InputError
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, measured_counts, measured_networks, named_network
 from profet_core.transfer.rates import ByClass, shares_within
-from profet_core.transfer.step_model import CONVOLUTION, PRODUCT, kind_of_class
 from profet_lab.measurements.published import MORE_POINTS_FILE, POINTS_FILE, THROUGHPUT_FILE
 from profet_lab.measurements.tables import Measurements, found_file
 
@@ -27,7 +26,11 @@ SHARES_OF = "p3.2xlarge"
 #: Networks whose time is in depthwise kernels, or whose profiles are truncated: no line goes through them.
 _ODD = ("MobileNetV2", "InceptionResNetV2")
 #: Column of a class's share -> how the names of its operations begin.
-_CLASS_COLUMNS = {"product_share": PRODUCT, "normalization_share": "batch norm", "depthwise_share": "depthwise"}
+_CLASS_COLUMNS = {
+    "product_share": "matrix product",
+    "normalization_share": "batch norm",
+    "depthwise_share": "depthwise",
+}
 #: What the measurements call a network that tables have by the same name, but for AlexNet, which is another one.
 _PROFET = "PROFET "
 _OTHER = "AlexNet"
@@ -156,7 +159,7 @@ def _profiled_shares(measurements: Measurements) -> pd.DataFrame:
     columns = {name: times[:, place] for place, name in enumerate(classes.device)}
     for name, values in columns.items():
         if name not in ("idle", "copy"):
-            kinds["compute" if kind_of_class(name) in (CONVOLUTION, PRODUCT) else "rest"] += values
+            kinds["compute" if name.startswith(("convolution", "matrix product")) else "rest"] += values
             for column, prefix in _CLASS_COLUMNS.items():
                 kinds[column] += values * name.startswith(prefix)
     workloads = measurements.workloads

@@ -9,6 +9,8 @@ import shutil
 import numpy as np
 import pytest
 from msgspec.structs import replace
+from profet_core.transfer.step_model import step_parts
+from profet_core.transfer.steps import AnchorSteps, other_host_log_sd
 
 from profet_core.catalog.gpus import Gpu
 from profet_core.ensemble.classes import load_operation_classes
@@ -32,8 +34,6 @@ from profet_core.transfer.model import (
     load_transfer,
     target_of,
 )
-from profet_core.transfer.step_model import step_parts
-from profet_core.transfer.steps import AnchorSteps, other_host_log_sd
 from profet_core.transfer.targets import Host, host_named
 from profet_profiles import Profile
 from tests.made.step_model import STEP_MODEL, made_parts

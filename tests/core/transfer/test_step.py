@@ -7,11 +7,6 @@ import math
 import numpy as np
 import pytest
 from msgspec.structs import replace
-
-from profet_core.ensemble.classes import load_operation_classes
-from profet_core.ensemble.members import profile_batch
-from profet_core.latency import Estimate
-from profet_core.transfer.model import Spread
 from profet_core.transfer.step_model import (
     BANDWIDTH,
     KINDS,
@@ -22,6 +17,11 @@ from profet_core.transfer.step_model import (
     step_parts,
 )
 from profet_core.transfer.steps import AnchorSteps, KnownSteps, known_steps
+
+from profet_core.ensemble.classes import load_operation_classes
+from profet_core.ensemble.members import profile_batch
+from profet_core.latency import Estimate
+from profet_core.transfer.model import Spread
 from profet_core.transfer.targets import HOSTS, REFERENCE_HOST, Host, host_named
 from profet_profiles import Profile
 from tests.made.step_model import FAST, SLOW, STEP_MODEL, made_parts

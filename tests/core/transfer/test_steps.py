@@ -9,9 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-
-from profet_core.latency import Estimate, smooth_max
-from profet_core.transfer.model import TransferModel, load_transfer, target_of
 from profet_core.transfer.step_model import StepParts
 from profet_core.transfer.steps import (
     AnchorSteps,
@@ -24,6 +21,9 @@ from profet_core.transfer.steps import (
     map_to_profiled,
     transfer_steps,
 )
+
+from profet_core.latency import Estimate, smooth_max
+from profet_core.transfer.model import TransferModel, load_transfer, target_of
 from profet_core.transfer.targets import Host, host_named
 from tests.made.step_model import FAST, SLOW, STEP_MODEL, made_parts, made_target, no_groups
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from profet_core.transfer.step_model import GROUPS, WorkReader, floor_of, readers_of
+
 from tests.made.step_model import STEP_MODEL, made_parts
 
 INPUTS = len(GROUPS) + 1
