@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from enum import StrEnum
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -34,8 +34,10 @@ from profet_core.layers.rates import (
     has_rates,
     rate_model_of,
 )
-from profet_core.prediction.models import Models
 from profet_core.transfer.targets import Host, host_named
+
+if TYPE_CHECKING:
+    from profet_core.prediction.models import Models
 
 
 class GpuStep(NamedTuple):
@@ -207,14 +209,13 @@ def evidence_notes(models: Models, gpu: Gpu, *, tf32: bool) -> tuple[Note, ...]:
     ----------
     tf32 : the requested precision is TF32 on GPUs that have it.
     """
-    source, effects = source_of(models, gpu), None
-    if source in (Source.MEASURED, Source.STATED):
-        effects = rate_model_of(models).users_effects(gpu.name)
-    if effects is not None and source is Source.MEASURED:
+    source = source_of(models, gpu)
+    effects = rate_model_of(models).users_effects(gpu.name) if has_rates(models) else None
+    if effects is not None and effects.instance:
         return (Note(Code.MEASURED_STEPS, steps=effects.steps_words, networks=effects.networks),)
     if effects is not None:
-        evidence = Note(Code.CUSTOM_SPECS, text=effects.statement)
-    elif source is Source.PUBLISHED:
+        return (Note(Code.CUSTOM_SPECS, text=effects.statement),)
+    if source is Source.PUBLISHED:
         evidence = Note(Code.PUBLISHED, gpu=gpu.name)
     else:
         evidence = Note(Code.GENERATION if source is Source.GENERATION else Code.SPECS_ONLY)

@@ -206,6 +206,8 @@ def case_of(counts: Counts) -> Case:
     return Case.DEPTHWISE if counts.flops.depthwise else Case.ORDINARY
 
 
+#: Uncertainty of what half precision gains on GPUs without tensor cores, where it is assumed to be nothing.
+WITHOUT_TENSOR_CORES_LOG_SD = 0.74
 #: Below this batch a step waits for its host more than for its GPU.
 SMALL_BATCH = 16
 #: Costs that are kept.
