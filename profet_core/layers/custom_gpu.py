@@ -57,7 +57,9 @@ def with_custom_gpus(models: Models, own: Iterable[CustomGpu]) -> Models:
     other = models.with_transfer(replace(transfer, gpus=transfer.gpus.with_custom(row.gpu for row in rows)))
     if has_rates(models):
         rates = rate_model_of(models)
-        other.__dict__["rates"] = rates.with_gpus({row.name: _custom_effects(rates, row) for row in rows})
+        # Measured steps count more than what is stated.
+        stated = {row.name: _custom_effects(rates, row) for row in rows if row.name not in rates.calibrated}
+        other.__dict__["rates"] = rates.with_gpus(stated)
     return other
 
 

@@ -82,7 +82,8 @@ MEASURED = Prior(0.3, 0.3, 0.2, 0.3, 0.3)
 _SAME_NETWORK, _STEP_LOG_SD = 0.7, 0.05
 #: Half a step each time: of launches and work the larger one counts.
 _ITERATIONS, _PART = 25, 0.5
-#: Peaks of one chip's cards differ by this at most, in the logarithm, and their speeds by this besides.
+#: How far apart peaks of one chip's cards are, in the logarithm, and their speeds besides. A custom GPU has the chip of
+#: the GPU that it is like, but perhaps other peaks.
 _SAME_CHIP, _CARD_LOG_SD = 0.25, 0.12
 #: Networks by which the uncertainty of a GPU's speed is judged, at 224 pixels and this batch size.
 _TYPICAL, _TYPICAL_BATCH = ("resnet50", "vgg16", "mobilenet_v2"), 64
@@ -93,13 +94,16 @@ _GROUPS = np.array([*(_PARTS * ~_IS_DEPTHWISE), *np.eye(len(KINDS))[_IS_DEPTHWIS
 
 
 def effects_by_specs(model: RateModel, gpu: Gpu) -> GpuEffects:
-    """Effects of a GPU none of whose steps are known: of the nearest card of its chip, else of its generation."""
+    """Effects of a GPU none of whose steps are known: of its generation, and of the nearest card of its chip."""
+    log_costs, log_sd = model.generations.get(gpu.compute_capability, np.zeros(len(KINDS))), model.unknown_gpu_log_sd
     relative = load_gpus().on_chip(gpu, [name for name in model.gpus if name in load_gpus()])
-    if relative is not None and abs(math.log(gpu.fp32_tflops / relative.fp32_tflops)) <= _SAME_CHIP:
-        known = model.gpus[relative.name]
-        return GpuEffects(known.log_costs, max(known.log_sd, _CARD_LOG_SD), 0)
-    log_costs = model.generations.get(gpu.compute_capability, np.zeros(len(KINDS)))
-    return GpuEffects(log_costs, model.unknown_gpu_log_sd, 0)
+    if relative is not None:
+        of_card = model.gpus[relative.name]
+        apart = math.log(gpu.fp32_tflops / relative.fp32_tflops) / _SAME_CHIP
+        share = math.exp(-(apart**2) / 2)
+        log_costs = log_costs + share * (of_card.log_costs - log_costs)
+        log_sd += share * (max(of_card.log_sd, _CARD_LOG_SD) - log_sd)
+    return GpuEffects(log_costs, log_sd, 0)
 
 
 def effects_by_steps(
@@ -126,6 +130,10 @@ def effects_by_steps(
     factors = np.exp([step.log_ratio for step in steps])
     work_ms, launch_ms, start_ms = (np.array(part, float) for part in zip(*parts, strict=True))
     work_ms, launch_ms, start_ms = work_ms * factors[:, None], launch_ms * factors, start_ms * factors
+    log_ms, slopes = _log_steps(work_ms, launch_ms, start_ms, away)
+    expected = slopes @ covariance @ slopes.T + noise
+    # Steps that the prior makes unlikely are still the user's: it gives way.
+    covariance *= max(float((measured - log_ms) @ np.linalg.solve(expected, measured - log_ms)) / len(steps), 1.0)
     for _ in range(_ITERATIONS):
         log_ms, slopes = _log_steps(work_ms, launch_ms, start_ms, away)
         gain = covariance @ slopes.T @ np.linalg.inv(slopes @ covariance @ slopes.T + noise)
