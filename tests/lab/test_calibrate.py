@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 from msgspec.structs import replace
-
-from profet_lab.transfer.calibrate import PRIOR_CELLS, PRIOR_LOG_SD, MeasuredCells, calibrate, choose_cells, steps_of
 from profet_lab.transfer.leave_one_gpu_out import known_of, measured_latencies, profiled_target, reference_of, target_of
 from profet_lab.transfer.step_model import fit_step_model
 from tests.made.transfer_steps import SLOWNESS, made_transfer_steps
+
+from profet_lab.transfer.calibrate import PRIOR_CELLS, PRIOR_LOG_SD, MeasuredCells, calibrate, choose_cells, steps_of
 
 NEW = "g4dn.xlarge"
 
