@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
-
 from profet_core.transfer.steps import UnprofiledSteps, map_to_profiled
+
 from profet_lab.class_members import STEPS
 from profet_lab.measurements.tables import Measurements, class_bank
 from profet_lab.tasks import Progress, run_tasks

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
+from profet_core.transfer.steps import KnownSteps
 
 from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
@@ -19,7 +20,6 @@ from profet_core.transfer.model import (
     calibrated_content,
     target_of,
 )
-from profet_core.transfer.steps import KnownSteps
 from profet_core.transfer.targets import host_named
 from profet_lab.dataset import AMP, OK, TF32, Dataset, measurements_from_dataset, merged
 from profet_lab.dataset_files import is_dataset, read_folder

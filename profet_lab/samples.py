@@ -200,9 +200,8 @@ def _counted_us(counts: Counts, batch_size: int, instance: str, measured_us: Map
     A kind's time is split among its operations as in `measured_us`, a measured step of the same instance.
     """
     models = load_models()
-    step = models.transfer.step
-    gpu = load_gpus()[step.instances[instance].gpu]
-    target = gpu, step.hosts[instance]
+    profiled = models.transfer.profiled[instance]
+    target = load_gpus()[profiled.gpu], profiled.host
     work_ms, launch_ms, start_ms = rate_model_of(models).parts_ms(counts, batch_size, target, Mode.FP32, instance)
     kind_us = dict(zip(KINDS, (1e3 * work_ms).tolist(), strict=True))
     kind_us["convolution"] += sum(kind_us[kind] for kind in _CONVOLVES)

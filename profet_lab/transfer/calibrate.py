@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
+from profet_core.transfer.steps import KnownSteps, StepsThere, transfer_steps
 from scipy.optimize import least_squares
 
 from profet_core.latency import Estimate
 from profet_core.transfer.model import NOISE_LOG_SD, CalibratedGpu, Correction, correction_inputs, covariance
-from profet_core.transfer.steps import KnownSteps, StepsThere, transfer_steps
 from profet_core.transfer.targets import Target
 from profet_lab.transfer.step_model import BENCHMARK, InstanceSteps
 

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from msgspec import Struct, field
 from msgspec.structs import asdict
+from profet_core.transfer.step_model import BANDWIDTH, CONVOLUTION, KINDS, StepModel
 
 from profet_core.catalog.gpus import AMP, FP32, Gpu
 from profet_core.latency import LEVEL, log_sd_of, quantile
@@ -31,7 +32,6 @@ from profet_core.transfer.rates import (
     no_less,
     peak_ratio,
 )
-from profet_core.transfer.step_model import BANDWIDTH, CONVOLUTION, KINDS, StepModel
 from profet_lab.measurements.published import forward_speeds, mlperf_speeds
 from profet_lab.measurements.tables import Measurements
 from profet_lab.precision.pairs import POINTS_TABLE, SCRIPT_TABLE, load_pairs, network_shares, training_rows

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 from msgspec.structs import asdict
+from profet_core.transfer.step_model import StepModel
 
 from profet_core.catalog.custom_gpus import PRECISIONS, ThroughputPoint
 from profet_core.prediction.models import load_models
@@ -24,7 +25,6 @@ from profet_core.transfer.custom_gpu import (
     ReferenceSteps,
     log_times_reference,
 )
-from profet_core.transfer.step_model import StepModel
 from profet_lab.measurements.published import THROUGHPUT_FILE
 from profet_lab.measurements.tables import (
     data_folder,
