@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
 import shlex
@@ -75,6 +76,7 @@ def train_all(options: argparse.Namespace) -> Trained:
 def _coefficients(data: Measurements, folder: Path) -> dict[str, tuple[str, Callable[[], Mapping], Callable[[], bool]]]:
     """Option -> file, what fits its content, and whether the measurements hold what it needs."""
     with training_set():
+        from profet_core.layers.rates import RATES_NAME
         from profet_core.prediction.growth import GROWTH_NAME
         from profet_core.training.memory import MEMORY_NAME
         from profet_core.training.scaling_model import SCALEOUT_NAME
@@ -83,8 +85,11 @@ def _coefficients(data: Measurements, folder: Path) -> dict[str, tuple[str, Call
         from profet_lab.scaleout import has_scale_rows, scaleout_content
         from profet_lab.sizes import growth_content, measured_sizes
         from profet_lab.transfer.transfer_file import transfer_content
+    shipped_rates = shipped_folder("models") / RATES_NAME
     return {
-        "transfer": (TRANSFER_NAME, lambda: transfer_content(data, folder), lambda: True),
+        "transfer": (TRANSFER_NAME, lambda: transfer_content(data), lambda: True),
+        # As shipped, unless `--estimate` fits them.
+        "estimate": (RATES_NAME, lambda: json.loads(shipped_rates.read_bytes()), lambda: True),
         "memory": (MEMORY_NAME, lambda: memory_content(data, folder), lambda: True),
         "sizes": (GROWTH_NAME, lambda: growth_content(data), lambda: bool(measured_sizes(data))),
         "scaleout": (SCALEOUT_NAME, lambda: scaleout_content(folder), lambda: has_scale_rows(folder)),

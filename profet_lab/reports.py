@@ -172,10 +172,11 @@ PARTS = {
         _real_report, lambda report, _: _real_section(report), REAL_REPORT_NAME, {"models": _models_checksum}
     ),
     "gpus": ReportPart(
-        lambda task: gpus_report(load_models(task.models), *task.data, seed=task.seed, progress=task.progress),
+        lambda task: gpus_report(load_models(task.models), *task.data, progress=task.progress),
         lambda report, folder: _gpus_section(report, load_transfer(folder), load_memory(folder)),
         "gpus_validation.json",
         {
+            "estimate": lambda folder: load_rates(folder).checksum,
             "transfer": lambda folder: load_transfer(folder).checksum,
             "memory": lambda folder: load_memory(folder).checksum,
         },
@@ -444,14 +445,10 @@ def _real_section(report: Report) -> dict[str, Any]:
     }
 
 
-#: GPUs that are named as least covered by intervals.
-_NAMED = 3
-
-
 def _gpus_section(report: Report, transfer: TransferModel, memory: MemoryModel) -> dict[str, Any]:
     targets, anchors = report["left_out_gpus"], report["left_out_anchors"]
     rows = {**targets["by_gpu"], "mean": targets["mean"]}
-    as_anchors = {**anchors["by_anchor"], "mean": anchors["mean"]}
+    as_anchors = {**anchors["by_gpu"], "mean": anchors["mean"]}
     rented = {transfer.gpus.find(row.gpu, row.gpu_memory_gib).name for row in load_shipped().values()}
     known_of_steps = (Source.PROFILED, Source.CELLS, Source.PUBLISHED)
     return {
@@ -462,12 +459,12 @@ def _gpus_section(report: Report, transfer: TransferModel, memory: MemoryModel) 
                 **row,
                 "name": name,
                 "anchor_mape": as_anchors[name]["mape_with_latency"],
+                "anchor_bias": as_anchors[name]["bias_with_latency"],
                 "anchor_missed": as_anchors[name]["missed_90_with_latency"],
             }
             for name, row in rows.items()
         ],
-        "evidence": [row for row in report["rates"]["evidence"] if "all" not in (row["kind"], row["case"])],
-        "least_covered": report["rates"]["least_covered"][:_NAMED],
+        "published_gpus": [{"name": name, **row} for name, row in report["published"]["by_gpu"].items()],
         "unchecked": sorted(
             name
             for name, gpu in transfer.gpus.items()

@@ -52,7 +52,7 @@ _CASES: Mapping[str, tuple[BasisWord, str, tuple[Any, ...]]] = {
         UNSEEN_BY_RATES,
     ),
 }
-_SIMILAR = ("gpus_validation", "left_out_gpus", "mean", "mape_with_latency")
+_SIMILAR = ("gpus_validation", "published", "mape_with_latency")
 _COVERED = ("validation", "default", "mean", "coverage_90")
 
 

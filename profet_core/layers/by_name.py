@@ -194,8 +194,18 @@ class _CountedSteps(Struct, frozen=True):
     def _usual(self, one: Recorded) -> Steps:
         return self._on(one.asked, machines_of(self.models, [(one.gpu, one.host)]), is_recorded=True)
 
-    def on(self, targets: Sequence[tuple[Gpu, Host]], asked: Asked, recorded: Sequence[Recorded]) -> StepsAt:
-        """What makes steps in today's software at any batch and pixel size, by those that were recorded."""
+    def on(
+        self,
+        targets: Sequence[tuple[Gpu, Host]],
+        asked: Asked,
+        recorded: Sequence[Recorded],
+        *,
+        as_recorded: bool = False,
+    ) -> StepsAt:
+        """What makes steps at any batch and pixel size, by those that were recorded.
+
+        They are those of today's software, or `as_recorded` of the program that was recorded.
+        """
         times_ms, log_sds = np.array([(one.latency_ms, one.log_sd) for one in recorded]).T
         learned = Learned.of(Steps.joined([self._usual(one) for one in recorded]), times_ms, log_sds)
         machines = machines_of(self.models, targets)
@@ -205,7 +215,9 @@ class _CountedSteps(Struct, frozen=True):
 
         @cache
         def formula(batch_size: int, pixels: int) -> Steps:
-            return self._on(asked._replace(batch_size=batch_size, pixels=pixels), machines, sizes[0], is_recorded=False)
+            return self._on(
+                asked._replace(batch_size=batch_size, pixels=pixels), machines, sizes[0], is_recorded=as_recorded
+            )
 
         at = [formula(*size) for size in sizes]
 

@@ -6,7 +6,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from msgspec import Struct, field
@@ -64,6 +64,20 @@ class TargetSteps(NamedTuple):
 StepsAt = Callable[[int, int], TargetSteps]
 
 
+class StepsOn(Protocol):
+    """What makes steps on GPUs in hosts at any size."""
+
+    def __call__(
+        self,
+        targets: Sequence[tuple[Gpu, Host]],
+        asked: Asked,
+        recorded: Sequence[Recorded],
+        *,
+        as_recorded: bool = False,
+    ) -> StepsAt:
+        """Steps by those that were recorded, in today's software, or in the program `as_recorded`."""
+
+
 class CountedStep(Struct, frozen=True):
     """A profile's step by the counts of its network, as `network` is called.
 
@@ -77,7 +91,7 @@ class CountedStep(Struct, frozen=True):
     network: str
     latencies_ms: Mapping[str, float]
     usual_ms: Callable[[Recorded], float]
-    on: Callable[[Sequence[tuple[Gpu, Host]], Asked, Sequence[Recorded]], StepsAt]
+    on: StepsOn
 
 
 #: Models and a profile -> its step by counts; a note says why its network's name is not used; None: there is no name.

@@ -35,6 +35,12 @@ class InstanceSteps(MeasuredRows, frozen=True):
     with_latency: Mapping[str, StepTimes]
     without_latency: Mapping[str, StepTimes]
 
+    @property
+    def benchmark(self) -> np.ndarray:
+        """Rows of the benchmark network at its one size."""
+        found: np.ndarray = (self.workloads[WORKLOAD] == [*BENCHMARK]).all(axis=1).to_numpy()
+        return found
+
 
 def all_steps(bank: ClassBank, workloads: pd.DataFrame) -> InstanceSteps:
     """Every run of the measurements."""
