@@ -50,9 +50,9 @@ from profet_core.catalog.instance import (
 )
 from profet_core.errors import ArtifactError, InputError
 from profet_core.files import home_folder, shipped_folder
+from profet_core.layers.custom_gpu import check_custom_gpu
 from profet_core.prediction.models import MANIFEST_NAME, load_models
 from profet_core.questions import InstancesQuestion
-from profet_core.layers.custom_gpu import check_custom_gpu
 from profet_profiles.units import listed_price
 
 #: Action -> its line in `profet instances --help`.

@@ -124,8 +124,8 @@ def calibrate(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
         names = {"instance": effects.instance, "gpu": effects.gpu}
         gpus.append({**names, "cells": effects.rows, "networks": effects.networks, "log_sd": effects.log_sd})
         lines.append(
-            f"{effects.instance} ({effects.gpu}): {effects.rows} workloads of {effects.networks} networks; 90% interval "
-            f"of its speed: +{100 * math.expm1(quantile() * effects.log_sd):.0f}%"
+            f"{effects.instance} ({effects.gpu}): {effects.rows} workloads of {effects.networks} networks; 90% "
+            f"interval of its speed: +{100 * math.expm1(quantile() * effects.log_sd):.0f}%"
         )
     lines += still_to_price([one.instance for one in calibrated], dataset)
     lines += [f"{name}: nothing learned: {why}" for name, why in without.items()]

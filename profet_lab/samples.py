@@ -138,7 +138,7 @@ def write_amp_sample(measurements: Measurements, parameters: pd.Series, folder: 
     gpu = load_gpus()[load_catalog()[AMP_CHOICE.anchor].gpu]
     points = pd.read_csv(found_file(folder, POINTS_FILE))
     speeds = points[points["gpu"].str.startswith("V100")].pivot(index="gpu", columns="precision", values="images_per_s")
-    fp32_ms, log_speedup = entry["latency_ms"], float(np.log(speeds[AMP] / speeds[FP32]).median())
+    fp32_ms, log_speedup = entry["latency_ms"], math.log((speeds[AMP] / speeds[FP32]).median())
     amp_ms = round(fp32_ms * math.exp(-log_speedup), 3)
     trace["operations"] = _sped_up(trace["operations"], gpu, log_speedup)
     trace["meta"] |= {"precision": AMP, "step_latency_ms": amp_ms}

@@ -48,7 +48,14 @@ from profet_core.prediction.sizes import curves_at, joint_predictions, other_net
 from profet_core.prediction.table import Prediction
 from profet_core.prediction.targets import find_anchor
 from profet_core.questions import PredictQuestion, ProfileQuestion, TrainingQuestion
-from profet_core.training.memory import ACTIVATIONS_IN_HALF, CHECKPOINTING, FitAnswer, fit_answer, gpu_memory_gib, recorded_step
+from profet_core.training.memory import (
+    ACTIVATIONS_IN_HALF,
+    CHECKPOINTING,
+    FitAnswer,
+    fit_answer,
+    gpu_memory_gib,
+    recorded_step,
+)
 from profet_profiles import Profile
 from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS
 from profet_profiles.units import format_ms, format_significant, positive_number, whole_number

@@ -587,7 +587,9 @@ def _with_calibrated(model: RateModel, path: Path) -> RateModel:
 
     def parse(content: JsonObject) -> RateModel:
         if content.get("rates_checksum") != model.checksum:
-            raise ArtifactError(f"{shown(path)} belongs to another {RATES_NAME}: run `profet train` with its data again.")
+            raise ArtifactError(
+                f"{shown(path)} belongs to another {RATES_NAME}: run `profet train` with its data again."
+            )
         return model.with_gpus({str(row["gpu"]): _users_effects(row) for row in content["gpus"]})
 
     return load_coefficients(path, CALIBRATED_VERSION, parse)

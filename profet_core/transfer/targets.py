@@ -8,7 +8,6 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
-
 # Launches are bound by one CPU thread. Two hosts were measured: Broadwell (g3s, p2, p3) and Cascade Lake (g4dn). Others
 # follow from the clock that a generation sustains and its instructions per clock, as its vendor states the gain over
 # the generation before: Skylake 1.1 times Broadwell's, Ice Lake 1.18 times Skylake's, Sapphire Rapids 1.19 times Ice

@@ -18,7 +18,7 @@ from profet_lab import custom_gpus
 from profet_lab.custom_gpus import calibrate_gpus, check_out, write_calibrated
 from profet_lab.dataset import Dataset, DataSource, InstanceFacts, dataset_from_tables, merged, ordered
 from profet_lab.dataset_files import read_tables
-from profet_lab.measurements.tables import DataError, data_folder
+from profet_lab.measurements.tables import data_folder
 
 NAME, GPU = "lab-h100", "H100-SXM5-80GB"
 

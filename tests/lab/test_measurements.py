@@ -9,15 +9,10 @@ import pandas as pd
 import pytest
 
 from profet_core import cost_table, load_catalog, load_models
-from profet_core.catalog.gpus import load_gpus
 from profet_core.prediction.models import load_samples
 from profet_core.training.cost import MEASURED_EPOCH_FACTOR
 from profet_lab.documented import fit_features
 from profet_lab.measurements.published import (
-    MORE_POINTS_FILE,
-    POINTS_FILE,
-    POINTS_TABLE,
-    THROUGHPUT_FILE,
     load_points,
     mlperf_ratio,
     mlperf_speeds,
