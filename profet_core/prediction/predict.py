@@ -300,15 +300,14 @@ def _run_stages(question: _Question, steps: Sequence[RecordedStep]) -> _Stages:
     unused: Sequence[Sequence[Note]] = [()] * len(steps)
     steps_by_counts: Sequence[CountedStep] = ()
     by_name = question.by_counts if method.kind == "classes" else None
-    if has_rates(models):
+    if has_rates(models) or method.kind == "classes":
         steps_by_counts, unused = counted_steps(models, batch.profiles, on_anchor, by_name, read_by_classes)
     if method.kind != "classes":
         estimates = documented_estimates(models, method, batch, others)
         table = estimates.in_table(table, layout.plan.profiled)
     else:
         estimates = class_estimates(models, method, batch, others)
-        if steps_by_counts:
-            estimates = with_counts(models, estimates, batch, steps_by_counts, here.latency_ms)
+        estimates = with_counts(models, estimates, batch, steps_by_counts, here.latency_ms)
         table = estimates.in_table(table, layout.plan.profiled)
         table = layout.plan.filled(table, anchor, here, is_measured=known_ms is not None)
     return _Stages(
