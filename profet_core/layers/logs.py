@@ -293,7 +293,7 @@ def _progress(text: str) -> dict[str, Any] | None:
 
     Keras repeats it after the validation, whose time is in it then.
     """
-    times_ms, full_ms, validated_ms = [], [], []
+    times_ms, full_ms, validated_ms = list[float](), list[float](), list[float]()
     for line in text.splitlines():
         before = _BAR.split(line)[0]
         if not line.strip() or len(line) > 4 * LONGEST_TIME or _OTHER_PASS.search(before):
@@ -323,7 +323,8 @@ _PER_SECOND = re.compile(
 
 def _own_lines(text: str) -> dict[str, Any] | None:
     """Lines of people's own scripts: 'epoch 3 took 14 min', '1210 images/s', "{'train_steps_per_second': 2.5}"."""
-    steps_s, images_per_s, epochs_s, numbers, batch_sizes = [], [], [], [], []
+    steps_s, images_per_s, epochs_s = list[float](), list[float](), list[float]()
+    numbers, batch_sizes = list[str](), list[int]()
     is_fastai = _TABLE_OF_FASTAI.search(text) is not None
     for line in text.splitlines():
         if len(line) > LONGEST_TIME:

@@ -140,12 +140,12 @@ def speed_of(line: str) -> tuple[str, float] | None:
     (('steps', 0.4), ('images', 1200.0), None)
     """
     kinds = {"it": "steps", "st": "steps", "ba": "steps", "im": "images", "sa": "images", "ex": "images"}
-    speeds = [(kinds.get((one["of"] or one["item"])[:2].lower()), one) for one in _SPEED.finditer(line)]
+    speeds = [(kinds.get((one["of"] or one["item"])[:2].lower(), ""), one) for one in _SPEED.finditer(line)]
     # A bar has images' speeds beside its own.
-    of_steps = [one for one in speeds if one[0] == "steps"] or [one for one in speeds if one[0]]
-    if not of_steps:
+    stated = [one for one in speeds if one[0] == "steps"] or [one for one in speeds if one[0]]
+    if not stated:
         return None
-    what, speed = of_steps[-1]
+    what, speed = stated[-1]
     try:
         if speed["time"]:
             seconds = _number(speed["time"], line) * _ms(speed["unit"]) / MS_PER_S
