@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from docs.locked import CLEAN, DOCUMENT, FOUND, LOCK, UNREACHABLE, document, is_permitted, licensed, locked, report
@@ -76,4 +77,5 @@ def test_every_source_of_the_measurements_is_named_with_its_license(repository):
         assert source in table and source.split("/")[0] in notice, source
     for path in data_folder().rglob("*"):
         if path.suffix in (".csv", ".parquet"):
-            assert f"`{path.relative_to(data_folder())}`" in table, path
+            rows = pq.read_metadata(path).num_rows if path.suffix == ".parquet" else len(pd.read_csv(path, usecols=[0]))
+            assert f"| `{path.relative_to(data_folder())}` | {rows:,} |" in table, path
