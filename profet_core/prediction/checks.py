@@ -45,7 +45,7 @@ MAX_LIKELY_STEPS = 200
 
 
 def suggested_steps(profile: Profile, latency_ms: float) -> int:
-    """Number of steps that fits the latency: the profile's own if plausible, else the most likely.
+    """Return the number of steps that fits the latency: the profile's own if plausible, else the most likely.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def counted(profile: Profile, latency_ms: float | None) -> Profile:
 
 
 def doubted_steps(profile: Profile, latency_ms: float) -> int | None:
-    """Number of steps that fits the latency, if a user gave the profile's own number and it doesn't fit."""
+    """Return the number of steps that fits the latency if a user gave the profile's own and it doesn't fit."""
     if profile.steps_basis not in ("given", "stated"):
         return None
     ratio = profile.device_total_us / US_PER_MS / latency_ms
@@ -116,7 +116,7 @@ _WAIT = {True: HOST_PREFIX + "Dataset", False: HOST_PREFIX + "IteratorGetNext"}
 
 
 def waits_for_loader(profile: Profile) -> bool:
-    """True for PyTorch, whose steps wait for their loader; `tf.data` reads in parallel."""
+    """Return True for PyTorch, whose steps wait for their loader; `tf.data` reads in parallel."""
     return "torch" in f"{profile.meta.framework or ''} {profile.source_format}".lower()
 
 
@@ -290,7 +290,7 @@ def _no_vision(profile: Profile, network: str | None, sums: Mapping[str, float])
 
 
 def vision_network(profile: Profile, network: str | None) -> NamedNetwork | None:
-    """The known network that a user, the profile or its file's name name; None for none."""
+    """Return the known network that a user, the profile or its file's name name; None for none."""
     name = network or profile.meta.network or network_in_file_name(profile.file_name)
     try:
         found = None if name is None else named_network(name)

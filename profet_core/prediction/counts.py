@@ -75,7 +75,7 @@ class StepsOn(Protocol):
         *,
         as_recorded: bool = False,
     ) -> StepsAt:
-        """Steps by those that were recorded, in today's software, or in the program `as_recorded`."""
+        """Make steps by those that were recorded, in today's software, or in the program `as_recorded`."""
 
 
 class CountedStep(Struct, frozen=True):
@@ -115,7 +115,7 @@ class CountsWeight(Struct, frozen=True):
     width: float
 
     def joined(self, members_ms: Values, spread: Values, counts_ms: Values) -> Values:
-        """The weighted geometric mean of members and counts.
+        """Return the weighted geometric mean of members and counts.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ def counted_steps(
     by_counts: ByCounts | None,
     read: Callable[[int], CountedStep],
 ) -> tuple[list[CountedStep], list[list[Note]]]:
-    """Steps by counts where a profile's network and sizes are known, else by what its class times tell.
+    """Count steps where a profile's network and sizes are known, else read them off its class times.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ class StepsByCounts(Struct, frozen=True):
         return np.array([runs_as(target.gpu, self.asked.precision)[0] in HALF for target in table.targets])
 
     def _on(self, targets: tuple[StepTarget, ...], recorded: tuple[Recorded, ...]) -> _BothStepsAt:
-        """What makes steps at a size, no slower in half precision than in the default one, no faster in FP32."""
+        """Return what makes steps at a size, no slower in half precision than in the default one, no faster in FP32."""
         if (key := (targets, recorded)) in self.made:
             return self.made[key]
         places = [(target.gpu, target.host) for target in targets]
@@ -284,7 +284,7 @@ class StepsByCounts(Struct, frozen=True):
         return self.made.setdefault(key, at_size)
 
     def in_table(self, table: StepTable, base: StepTable, conversion_log_sd: float) -> StepTable:
-        """The table of the recorded step.
+        """Return the table of the recorded step.
 
         Parameters
         ----------
@@ -336,7 +336,7 @@ class StepsByCounts(Struct, frozen=True):
         )
 
     def sized(self, known: Sequence[Prediction]) -> Callable[[StepTable, int, int], StepTable]:
-        """What makes a table of another size, by all recorded steps of the network."""
+        """Return what makes a table of another size, by all recorded steps of the network."""
         some = [(one.by_counts, one.table) for one in known if one.by_counts is not None]
         # As if the step had been recorded at the size that its prediction is said to have.
         stated_sizes = [(one.batch_size or 0, one.pixels or 0) for one in known if one.by_counts is not None]
@@ -433,5 +433,5 @@ _NODES = sorted({size for power in range(17) for size in (2**power, 3 * 2**power
 
 
 def _default(gpu: Gpu, precision: str) -> str:
-    """The precision at whose speed a GPU runs what isn't in half precision."""
+    """Return the precision at whose speed a GPU runs what isn't in half precision."""
     return runs_as(gpu, AS_PROFILED if precision in HALF else precision)[0]

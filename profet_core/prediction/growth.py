@@ -127,7 +127,7 @@ class ScalingError(Struct, frozen=True):
     of_still: tuple[float, ...]
 
     def log_sd(self, share: FloatArray, log_batch: FloatArray, log_area: FloatArray) -> FloatArray:
-        """Standard deviation in the logarithm, with the broadcast shape of all three; 0 at the known size."""
+        """Return the standard deviation of the logarithm, in the broadcast shape of all three; 0 at the known size."""
         parts: list[FloatArray] = [
             (size + still * (1 - share)) * away
             for size, still, away in zip(

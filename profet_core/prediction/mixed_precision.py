@@ -85,7 +85,7 @@ def recorded_step(models: Models, anchor: Anchor, profile: Profile, latency_ms: 
 
 
 def _in_default_precision(models: Models, anchor: Anchor, profile: Profile) -> tuple[Profile, float, float]:
-    """A half-precision profile in FP32 or TF32; log ratio of its latency, and its uncertainty."""
+    """Convert a half-precision profile to FP32 or TF32; also the log ratio of its latency, and its uncertainty."""
     gpu, precision = anchor_gpu(models, anchor), canonical(profile.meta.precision) or ""
     default = FP32 if gpu.tf32_tensor_dense_tflops is None else TF32
     code = CHANNELS_LAST if is_tuned(profile) else PLAIN
@@ -172,7 +172,7 @@ class Change(Struct, frozen=True):
         return Basis.MEASURED if self.anchor.gpu is None else Basis.MAPPED
 
     def given(self, table: StepTable) -> StepTable:
-        """The table of one profile: the anchor's latency counts in the precision and code that it was recorded in."""
+        """Return the table of one profile: the anchor's latency counts in the precision and code that it has."""
         rows = [row for row, basis in enumerate(table.basis) if basis is Basis.GIVEN]
         kept = [row for row in rows if self.same_precision and self.is_given_as_recorded(table.targets[row].gpu)]
         others = [row for row in rows if row not in kept]

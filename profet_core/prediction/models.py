@@ -151,21 +151,21 @@ class Models:
         return instance if instance in self.ranges else None
 
     def method(self, name: str) -> Method:
-        """The method of that name, InputError if unknown; "default" is the one in the manifest."""
+        """Return the method of that name, InputError if unknown; "default" is the one in the manifest."""
         method = self.methods.get(self.default_method if name == "default" else name)
         if method is None:
             raise InputError(f"Unknown method {name!r}: use default or one of {', '.join(self.methods)}.")
         return method
 
     def scaler(self, instance: str | None, axis: str) -> DocumentedScaler:
-        """The scaler of an instance along "batch" or "pixels"; InputError if the models have none."""
+        """Return the scaler of an instance along "batch" or "pixels"; InputError if the models have none."""
         axis_range(axis)
         if instance is None or (instance, axis) not in self._scalers:
             raise InputError(f"No scaler for {instance!r}: choose one of {', '.join(self.instances)}.")
         return self._scalers[instance, axis]
 
     def learned_scaler(self, axis: str) -> LearnedScaler | None:
-        """The default scaler along "batch" or "pixels"; None if the models have none."""
+        """Return the default scaler along "batch" or "pixels"; None if the models have none."""
         return self._learned_scalers.get(axis)
 
     def run_members(
@@ -209,7 +209,7 @@ class Models:
         return transfer
 
     def with_transfer(self, transfer: TransferModel) -> Models:
-        """The same models, sharing loaded files, with another transfer model."""
+        """Return the same models, sharing loaded files, with another transfer model."""
         other = copy(self)
         other.__dict__["transfer"] = transfer
         return other
@@ -315,7 +315,7 @@ _FILES = (MANIFEST_NAME, CALIBRATED_NAME)
 
 
 def report_figure(folder: Path, report: str, *path: str | Sequence[str | int]) -> float:
-    """A figure of a models folder's report, by the keys that lead to it; a pair chooses the row that has this value."""
+    """Read a figure of a models folder's report by the keys to it; a pair chooses the row that has this value."""
     found: Any = json.loads((folder / f"{report}.json").read_bytes())
     for step in path:
         found = found[step] if isinstance(step, str) else next(row for row in found if row[step[0]] == step[1])

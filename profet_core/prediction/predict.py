@@ -227,7 +227,7 @@ class _Question(Struct, frozen=True):
     measured_from: Prediction | None
 
     def here(self, batch: ProfileBatch, times: StepTimes) -> Estimate:
-        """Steps on the anchor, measured or inferred from the profiles."""
+        """Return steps on the anchor, measured or inferred from the profiles."""
         profiled = self.models.transfer.profiled
         instances = profiled.values() if self.anchor.gpu else [profiled[self.anchor.instance]]
         width = max(instance.inferred_log_half_width for instance in instances)
@@ -301,15 +301,14 @@ def _run_stages(question: _Question, steps: Sequence[RecordedStep]) -> _Stages:
     unused: Sequence[Sequence[Note]] = [()] * len(steps)
     steps_by_counts: Sequence[CountedStep] = ()
     by_name = question.by_counts if method.kind == "classes" else None
-    if has_rates(models):
+    if has_rates(models) or method.kind == "classes":
         steps_by_counts, unused = counted_steps(models, batch.profiles, on_anchor, by_name, read_by_classes)
     if method.kind != "classes":
         estimates = documented_estimates(models, method, batch, others)
         table = estimates.in_table(table, layout.plan.profiled)
     else:
         estimates = class_estimates(models, method, batch, others)
-        if steps_by_counts:
-            estimates = with_counts(models, estimates, batch, steps_by_counts, here.latency_ms)
+        estimates = with_counts(models, estimates, batch, steps_by_counts, here.latency_ms)
         table = estimates.in_table(table, layout.plan.profiled)
         table = layout.plan.filled(table, anchor, here, is_measured=known_ms is not None)
     return _Stages(
@@ -369,7 +368,7 @@ def _finish(question: _Question, stages: _Stages, column: int) -> Prediction:
 
 
 def _wanted_offers(question: _Question, layout: Layout) -> tuple[tuple[Instance, int], ...]:
-    """The offers to answer for, each with its row; profiled instances in the order that they were asked for."""
+    """Return the offers to answer for, each with its row; profiled instances in the order of the question."""
     if question.wanted is None:
         return layout.offers
     order = {name: number for number, name in enumerate((question.anchor.name, *question.wanted))}
@@ -406,7 +405,7 @@ class Predictions(Sequence[Prediction]):
 def _corrected(
     question: _Question, table: StepTable, offers: Sequence[tuple[Instance, int]], profile: Profile
 ) -> tuple[StepTable, list[Note]]:
-    """The table corrected by latencies that were measured with this profile's workload, or with another one.
+    """Correct the table by latencies that were measured with this profile's workload, or with another one.
 
     At this profile's sizes a measured latency is used as given. Notes say which measurements are far from the
     prediction, and which are used.

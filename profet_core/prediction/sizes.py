@@ -102,7 +102,7 @@ def joint_predictions(known: Sequence[Prediction]) -> tuple[Prediction, ...]:
 
 
 def _with_table(step: Prediction, table: StepTable) -> Prediction:
-    """The prediction with another table; the anchor's latency is that of its row, if that changes."""
+    """Replace a prediction's table; the anchor's latency is that of its row, if that changes."""
     rows, before = {target.instance: row for row, target in enumerate(table.targets)}, step.latencies_ms
     anchor_ms = step.anchor_latency_ms
     if step.anchor in before and table.latency_ms[rows[step.anchor]] != before[step.anchor]:
@@ -111,7 +111,7 @@ def _with_table(step: Prediction, table: StepTable) -> Prediction:
 
 
 def _aligned(*tables: StepTable) -> Tables:
-    """The tables with the same rows; a target that only one of them has is that of its GPU and host in the other."""
+    """Give the tables the same rows; a target that only one has is that of its GPU and host in the other."""
     targets = tuple(dict.fromkeys(target for table in tables for target in table.targets))
     found = []
     for table in tables:
@@ -289,7 +289,7 @@ def _batch_at(known: Sequence[Prediction], wanted: int | None) -> int:
 
 
 def resized(models: Models, known: Sequence[Prediction], wanted: Sequence[tuple[int, int | None]]) -> list[StepTable]:
-    """The table of one network's steps at each batch and pixel size, from reconciled predictions.
+    """Return one network's steps at each batch and pixel size, from reconciled predictions.
 
     At a profile's own size these are its own rows, else scaled ones.
     """

@@ -66,7 +66,7 @@ class StepTable(Struct, frozen=True, eq=False):
 
     @classmethod
     def unknown(cls, targets: tuple[StepTarget, ...], *columns: int) -> StepTable:
-        """A table without latencies; `columns`: number of profiles or sizes."""
+        """Make a table without latencies; `columns`: number of profiles or sizes."""
         rows, shape = len(targets), (len(targets), *columns)
         nothing = np.full(shape, np.nan)
         return cls(
@@ -119,7 +119,7 @@ class StepTable(Struct, frozen=True, eq=False):
         )
 
     def slowed(self, factor: float, log_sd: float) -> Self:
-        """Steps that take so many times as long, measured ones too, with that error more."""
+        """Return steps that take so many times as long, measured ones too, with that error more."""
         given = [Basis.SCALED if one is Basis.GIVEN else one for one in self.basis]
         return replace(
             self,
@@ -133,7 +133,7 @@ class StepTable(Struct, frozen=True, eq=False):
         )
 
     def take(self, rows: Sequence[int]) -> Self:
-        """A table of these rows, in this order; -1 stands for a row of which nothing is known."""
+        """Return a table of these rows, in this order; -1 stands for a row of which nothing is known."""
         return replace(
             self,
             targets=tuple(self.targets[row] for row in rows),
@@ -149,7 +149,7 @@ class StepTable(Struct, frozen=True, eq=False):
         )
 
     def column(self, number: int) -> Self:
-        """The rows of one profile or size, by its index."""
+        """Return the rows of one profile or size, by its index."""
         return replace(
             self,
             latency_ms=self.latency_ms[:, number],
@@ -262,7 +262,7 @@ class SizedSteps(Protocol):
         """Added to the uncertainty, for GPU time without an operation."""
 
     def sized(self, known: Sequence[Prediction]) -> Callable[[StepTable, int, int], StepTable]:
-        """What makes a table of another size, by all recorded steps of the network."""
+        """Return what makes a table of another size, by all recorded steps of the network."""
 
 
 class Prediction(Struct, frozen=True, eq=False, dict=True):

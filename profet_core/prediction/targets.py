@@ -86,7 +86,7 @@ def find_anchor(models: Models, catalog: Catalog, name: str) -> Anchor:
 
 
 def anchor_gpu(models: Models, anchor: Anchor) -> Gpu:
-    """An anchor's GPU."""
+    """Return an anchor's GPU."""
     return anchor.gpu or models.transfer.gpus[models.transfer.profiled[anchor.instance].gpu]
 
 
@@ -122,7 +122,7 @@ def _no_card(name: str) -> str:
 
 
 def anchor_named(models: Models, catalog: Catalog, name: str) -> str | None:
-    """The one of `anchor_names` that a name means: an instance stands for its GPU; None: nothing has that name."""
+    """Return the one of `anchor_names` that a name means: an instance stands for its GPU; None: nothing."""
     if name in anchor_names(models):
         return name
     try:
@@ -133,7 +133,7 @@ def anchor_named(models: Models, catalog: Catalog, name: str) -> str | None:
 
 
 def anchor_in_text(models: Models, catalog: Catalog, text: str) -> str | None:
-    """The one anchor that a text, such as a file's name, has a word for, such as "g3s" or "V100"; else None."""
+    """Return the one anchor that a text, such as a file's name, has a word for ("g3s", "V100"); else None."""
     words = [word for word in re.split(r"[^A-Za-z0-9]+", text) if re.search(r"[A-Za-z]\d", word)]
     instances = {one.partition(".")[0]: one for one in anchor_names(models) if one in catalog}
     anchors = {instances.get(word.lower()) or anchor_named(models, catalog, word) for word in words} - {None}
@@ -162,7 +162,7 @@ class RowPlan(Struct, frozen=True):
     notes: Sequence[tuple[Note, ...]]
 
     def filled(self, table: StepTable, anchor: Anchor, here: Estimate, *, is_measured: bool) -> StepTable:
-        """The table with the rows of the same GPU in other hosts, and with what the estimated ones follow from.
+        """Fill the rows of the same GPU in other hosts, and what the estimated ones follow from.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ class Layout(Struct, frozen=True):
     fixed: np.ndarray
 
     def in_order(self, table: StepTable) -> StepTable:
-        """The table of one profile where no GPU is slower than one with no more of anything.
+        """Return the table of one profile where no GPU is slower than one with no more of anything.
 
         Rates keep that order; steps that follow from other models than their neighbors' may not.
         """
