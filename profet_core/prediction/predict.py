@@ -178,8 +178,7 @@ def _recorded(
         known_ms = [positive_number("The anchor's latency", value) for value in latencies_ms]
     for profile, latency_ms in zip(profiles, known_ms, strict=True):
         if latency_ms is not None:
-            known = counted(profile, latency_ms)
-            check_latency(models, known, anchor.instance, latency_ms, trusted=trust_latency)
+            check_latency(models, counted(profile, latency_ms), anchor.instance, latency_ms, trusted=trust_latency)
     return [recorded_step(models, anchor, *one) for one in zip(profiles, known_ms, strict=True)]
 
 
@@ -197,17 +196,17 @@ def _wanted(
     names: Iterable[str] = models.instances
     if method.kind == "classes":
         names = (offer.name for offer, _ in offer_targets(models, catalog).layout(anchor).offers)
-    known = [name for name in names if name != anchor.name and name in catalog]
+    supported = [name for name in names if name != anchor.name and name in catalog]
     if targets is None:
-        return known
+        return supported
     targets = [targets] if isinstance(targets, str) else targets
     others = [target for target in dict.fromkeys(targets) if target != anchor.name]
     for target in others:
-        if target not in known:
+        if target not in supported:
             without_offer = "" if target in catalog else models.transfer.gpus.without_offer(target)
-            raise InputError(without_offer or f"Unknown target {target!r}: {nearest(target, known)}.")
+            raise InputError(without_offer or f"Unknown target {target!r}: {nearest(target, supported)}.")
     if not others:
-        raise InputError(f"Name at least one target other than the anchor: {nearest(anchor.name, known)}.")
+        raise InputError(f"Name at least one target other than the anchor: {nearest(anchor.name, supported)}.")
     return others
 
 
