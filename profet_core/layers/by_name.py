@@ -39,7 +39,7 @@ from profet_core.layers.networks import (
     network_name,
     shared_name,
 )
-from profet_core.layers.rates import ELEMENTS, FLOPS, KINDS, RATES_NAME, Mode, RateModel, mode_of, rate_model_of
+from profet_core.layers.rates import ELEMENTS, FLOPS, KINDS, Mode, RateModel, has_rates, mode_of, rate_model_of
 from profet_core.prediction.checks import VISION_TRANSFORMER, is_attention, waits_for_loader
 from profet_core.prediction.counts import Asked, CountedStep, Recorded, StepsAt, TargetSteps
 from profet_core.prediction.models import Models
@@ -296,11 +296,6 @@ def _counts_read(amounts: Mapping[str, float], kernels: float, batch_size: int, 
         ),
         layers=Numbers(_MANY, _MANY, 0, 0, 0, 0, round(kernels), round(kernels)),
     )
-
-
-def has_rates(models: Models) -> bool:
-    """Whether their folder has rates: the paper's alone may not."""
-    return (models.folder / RATES_NAME).is_file()
 
 
 def inputs_there(models: Models, inputs: StepInputs, gpu: Gpu, precisions: Sequence[str | None]) -> StepInputs:

@@ -17,6 +17,7 @@ from profet_core.ensemble.operations import kind_of, load_operation_kinds
 from profet_core.errors import Code, InputError, LatencyDoubtError, Note, no_vision
 from profet_core.latency import log_sd_of
 from profet_core.layers.networks import NamedNetwork, named_network, network_in_file_name
+from profet_core.layers.rates import calibrated_gpus
 from profet_core.prediction.models import Models
 from profet_core.prediction.targets import unknown_gpu
 from profet_profiles.limits import MAX_STEPS
@@ -351,7 +352,7 @@ _shipped_work = cache(_work)
 def refusal_by(models: Models, profile: Profile, network: str | None = None) -> str:
     """Like `refusal`, or that the GPU in the profile is unknown, or no GPU but a processor that stands in for one."""
     reason, recorded = refusal(profile, network), profile.meta.gpu
-    if not reason and STAND_IN in profile.warnings and not models.transfer.calibrated:
+    if not reason and STAND_IN in profile.warnings and not calibrated_gpus(models):
         return NO_ANCHOR
     return reason or ("" if recorded is None else unknown_gpu(models, recorded))
 

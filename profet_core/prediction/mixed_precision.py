@@ -32,7 +32,7 @@ from profet_core.ensemble.classes import load_operation_classes
 from profet_core.errors import Code, Note
 from profet_core.latency import Basis, combined_sd, log_sd_of
 from profet_core.layers.class_times import UNKNOWN_AS, Place, log_class_factors
-from profet_core.layers.rates import mode_of, rate_model_of
+from profet_core.layers.rates import WITHOUT_TENSOR_CORES_LOG_SD, mode_of, rate_model_of
 from profet_core.prediction.checks import counted
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import StepTable
@@ -111,15 +111,15 @@ def _in_default_precision(models: Models, anchor: Anchor, profile: Profile) -> t
     return dataclasses.replace(profile, operations=converted, meta=meta), log_slower, gain_log_sd(gpu, precision, code)
 
 
-#: Standard deviations, in the logarithm, of what networks gain by half precision: in plain code, what channels-last
-#: tensors and a compiler add, and on GPUs without tensor cores, where it is assumed to be nothing.
-_GAIN_LOG_SD, _TUNED_LOG_SD, _WITHOUT_TENSOR_CORES_LOG_SD = 0.10, 0.13, 0.74
+#: Standard deviations, in the logarithm, of what networks gain by half precision: in plain code, and what channels-last
+#: tensors and a compiler add.
+_GAIN_LOG_SD, _TUNED_LOG_SD = 0.10, 0.13
 
 
 def gain_log_sd(gpu: Gpu, precision: str, code: str) -> float:
     """Uncertainty of what half precision gains on a GPU."""
     if runs_as(gpu, precision)[0] not in HALF:
-        return _WITHOUT_TENSOR_CORES_LOG_SD
+        return WITHOUT_TENSOR_CORES_LOG_SD
     return math.hypot(_GAIN_LOG_SD, _TUNED_LOG_SD * (code != PLAIN))
 
 

@@ -19,7 +19,8 @@ from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import ProfileBatch, profile_batch
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError
 from profet_core.latency import Basis, Estimate, FloatArray, combined_sd, log_sd_of
-from profet_core.layers.by_name import has_rates, inputs_there, read_step
+from profet_core.layers.by_name import inputs_there, read_step
+from profet_core.layers.rates import calibrated_gpus, has_rates
 from profet_core.prediction.checks import (
     NO_ANCHOR,
     NO_TRANSFORMER,
@@ -167,7 +168,7 @@ def _recorded(
             raise NoPredictionError(reason)
         if is_transformer(profile):
             raise NoPredictionError(NO_TRANSFORMER)
-        if STAND_IN in profile.warnings and not (anchor.gpu and models.transfer.calibrated_gpu(anchor.gpu, False)):
+        if STAND_IN in profile.warnings and not (anchor.gpu and anchor.gpu.name in calibrated_gpus(models)):
             raise NoPredictionError(NO_ANCHOR)
     known_ms: list[float | None] = [None] * len(profiles)
     if latencies_ms is not None:

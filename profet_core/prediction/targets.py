@@ -14,12 +14,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from profet_core.catalog import Catalog, Instance, gpu_model
-from profet_core.catalog.gpus import Gpu, is_laptops, is_no_gpu, is_part_of_a_gpu
+from profet_core.catalog.gpus import Gpu, is_laptops, is_no_gpu, is_part_of_a_gpu, no_less
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import Basis, Estimate, FloatArray
+from profet_core.layers.gpu_effects import basis_of, evidence_notes
+from profet_core.layers.rates import calibrated_gpus, has_rates, rate_model_of
 from profet_core.prediction.table import StepTable, StepTarget
-from profet_core.transfer.model import speed_of
-from profet_core.transfer.rates import no_less
 from profet_core.transfer.targets import Host, host_named
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def anchor_names(models: Models) -> tuple[str, ...]:
 
     GPUs with measured steps come first among the latter.
     """
-    measured = {name for name, _ in models.transfer.calibrated}
+    measured = calibrated_gpus(models)
     others = (name for name in models.transfer.gpus if name not in models.transfer.profiled_gpus)
     return (*models.instances, *sorted(others, key=lambda name: (name not in measured, name.lower())))
 
@@ -213,7 +213,7 @@ def row_plan(models: Models, anchor: Anchor, targets: Sequence[StepTarget], *, t
             # What differs from the profiled GPU of the same model.
             sibling = by_model.get(transfer.gpus.models.get(gpu.name) or gpu.model)
             more = [] if sibling is None else [Note(Code.NOT_THE_PROFILED, gpu=gpu.name, profiled=sibling)]
-            estimated[row] = transfer.basis_of(gpu, tf32), (*speed_of(transfer, gpu, tf32).notes, *more)
+            estimated[row] = basis_of(models, gpu), (*evidence_notes(models, gpu, tf32=tf32), *more)
     return RowPlan(
         profiled=profiled,
         same_gpu=same_gpu,
@@ -273,10 +273,15 @@ def in_order(latency_ms: FloatArray, no_slower: np.ndarray, fixed: np.ndarray) -
     return raised_ms
 
 
-def _no_slower(targets: Sequence[StepTarget], fixed: np.ndarray) -> np.ndarray:
-    """Whether each row is no slower than another one: it has no less of everything, and a host not surely slower."""
+def _no_slower(models: Models, targets: Sequence[StepTarget], fixed: np.ndarray) -> np.ndarray:
+    """Whether each row is no slower than another one: it has no less of everything, and a host not surely slower.
+
+    What a user says of a GPU counts, whatever others' order.
+    """
     gpus = list(dict.fromkeys(target.gpu for target in targets))
-    better = np.array([[no_less(one, other) for other in gpus] for one in gpus])
+    rates = rate_model_of(models) if has_rates(models) else None
+    said = {gpu for gpu in gpus if rates is not None and rates.users_effects(gpu.name)}
+    better = np.array([[not said & {gpu, other} and no_less(gpu, other) for other in gpus] for gpu in gpus])
     places = [gpus.index(target.gpu) for target in targets]
     launches = np.log([target.host.launch for target in targets])
     log_sd = np.array([target.host.log_sd for target in targets])
@@ -326,7 +331,7 @@ class OfferTargets:
         fixed = np.array([row not in plan.estimated for row in range(len(places))])
         return Layout(
             targets=tuple(places),
-            no_slower=_no_slower(tuple(places), fixed),
+            no_slower=_no_slower(self._models, tuple(places), fixed),
             fixed=fixed,
             offers=tuple(
                 (self._catalog[name], places[target]) for name, target in by_name.items() if name in self._catalog
@@ -367,7 +372,7 @@ def _unprofiled(models: Models, catalog: Catalog) -> dict[str, StepTarget]:
 
 def _basis(models: Models, gpu: Gpu) -> Basis:
     """Basis of a latency on the GPU: measured if an instance with the same GPU was profiled."""
-    return Basis.MEASURED if gpu.name in models.transfer.profiled_gpus else models.transfer.basis_of(gpu)
+    return Basis.MEASURED if gpu.name in models.transfer.profiled_gpus else basis_of(models, gpu)
 
 
 def basis_by_instance(models: Models, catalog: Catalog) -> dict[str, Basis]:

@@ -27,13 +27,14 @@ from profet_core.catalog.gpus import (
     TF32,
     Gpu,
     has_tensor_cores,
+    no_less,
     supported_precisions,
 )
 from profet_core.latency import quantile
+from profet_core.layers.gpu_effects import Source, source_of
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import predict, predict_many
 from profet_core.prediction.sizes import curves_at
-from profet_core.transfer.rates import no_less
 from profet_lab.estimate_fit import estimate_rows
 from profet_lab.measurements.published import load_points, load_tuned, mlperf_ratio, mlperf_speeds
 from profet_lab.measurements.tables import WORKLOAD, Measurements
@@ -321,10 +322,9 @@ def half_widths(models: Models, steps: ServedSteps) -> dict[str, dict[str, float
     """Median half-width by what a GPU's rates follow from and case, on tensor cores, percent."""
     kinds: dict[str, list[str]] = {}
     for name, gpu in models.transfer.gpus.items():
-        rates = models.transfer.rates.gpus.get(name)
-        tables = rates.tables if rates else 0
-        if has_tensor_cores(gpu) and name not in models.transfer.profiled_gpus:
-            kinds.setdefault(EVIDENCE[min(tables, 2)], []).append(name)
+        source = source_of(models, gpu)
+        if has_tensor_cores(gpu) and source is not Source.PROFILED:
+            kinds.setdefault(source.value, []).append(name)
     return {
         kind: {
             case: float(
@@ -338,10 +338,6 @@ def half_widths(models: Models, steps: ServedSteps) -> dict[str, dict[str, float
         }
         for kind, names in kinds.items()
     }
-
-
-#: What rates follow from, by the number of tables.
-EVIDENCE = ("specs only", "one table", "several tables")
 
 
 def gpus_report(models: Models, measurements: Measurements, folder: Path, *, progress: Progress) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from profet_profiles.record import Profile
 #: Network held out -> instance -> reader of its profiles.
 Readers = Mapping[str, Mapping[str, WorkReader]]
 #: A profile that doesn't say its program is of the one that measured.
-_AS_MEASURED = Profile({"Device_Conv2D": 1.0})
+AS_MEASURED = Profile({"Device_Conv2D": 1.0})
 
 
 def held_out_gpus(
@@ -55,7 +55,7 @@ def held_out_gpus(
     judged = []
     for name, (learned, _), effects in zip(medians.instances, tasks, fits, strict=True):
         without = copy(models)
-        without.__dict__["rates"] = _rates(learned, effects, rate_model_of(models))
+        without.__dict__["rates"] = fitted_rates(learned, effects, rate_model_of(models))
         judged += _judged(without, medians, readers, name)
     table = pd.DataFrame(judged)
     targets, anchors = (table[table["role"] == role] for role in ("target", "anchor"))
@@ -76,7 +76,7 @@ def _of_gpu(models: Models, fit_problem: Problem, instance: str) -> np.ndarray:
     return ((rows["gpu"] == models.transfer.profiled[instance].gpu) & ~is_known).to_numpy()
 
 
-def _rates(learned: Problem, effects: np.ndarray, like: RateModel) -> RateModel:
+def fitted_rates(learned: Problem, effects: np.ndarray, like: RateModel) -> RateModel:
     """Rates by a fit, with the intervals of others."""
     names = ("unknown_gpu_log_sd", "source_log_sd", "launch_log_sd", "log_sds")
     content = coefficients(learned, effects, max(gpu.log_sd for gpu in like.gpus.values()))
@@ -103,7 +103,7 @@ def _judged(models: Models, medians: InstanceSteps, readers: Readers, held_out: 
         for anchor, read_as, scale, targets, role in ways:
             groups_ms = scale * medians.with_latency[anchor].groups_ms[number]
             recorded = Recorded(*places[anchor], asked, float(medians.latency_ms[anchor][number]), MEASURED_LOG_SD)
-            counted = read_step(models, read_as, groups_ms, recorded, _AS_MEASURED)
+            counted = read_step(models, read_as, groups_ms, recorded, AS_MEASURED)
             steps_at = counted.on([places[name] for name in targets], asked, [recorded], as_recorded=True)
             steps = steps_at(asked.batch_size, asked.pixels)
             for place, name in enumerate(targets):

@@ -220,7 +220,7 @@ def test_their_measurements_date_and_base_are_shown(tmp_path, repository):
     assert found.written == "1970-01-02"
     assert found.base_ships and len(found.networks) == 15
     assert found.instances == load_models(repository / "models").instances
-    assert [(one.gpu, one.cells) for one in found.calibrated] == [(FP32_GPU, CELLS), (GPU, CELLS)]
+    assert [(effects.gpu, effects.rows) for effects in found.calibrated] == [(FP32_GPU, CELLS), (GPU, CELLS)]
     # Other models beneath.
     manifest = json.loads((home / "manifest.json").read_text()) | {"seed": 7}
     (home / "manifest.json").write_text(json.dumps({**manifest, "checksum": manifest_checksum(manifest)}))
