@@ -36,6 +36,7 @@ from profet_core.prediction.checks import (
 )
 from profet_core.prediction.counts import (
     MEASURED_LOG_SD,
+    PREDICTED_LOG_SD,
     Asked,
     ByCounts,
     CountedStep,
@@ -322,6 +323,18 @@ def _run_stages(question: _Question, steps: Sequence[RecordedStep]) -> _Stages:
     )
 
 
+def _predicted(stages: _Stages, column: int) -> tuple[Recorded, ...]:
+    """Return a step as it is predicted on profiled GPUs."""
+    table, step = stages.table.column(column), stages.steps[column]
+    asked = stages.on_anchor[column].asked._replace(precision=FP32, training_code=PLAIN)
+    rows = [stages.layout.plan.profiled[name] for name in stages.estimates.targets]
+    log_sds = combined_sd(np.fmax(table.log_sd[rows], PREDICTED_LOG_SD), step.log_sd)
+    return tuple(
+        Recorded(table.targets[row].gpu, table.targets[row].host, asked, latency_ms, log_sd)
+        for row, latency_ms, log_sd in zip(rows, table.latency_ms[rows].tolist(), log_sds.tolist(), strict=True)
+    )
+
+
 def _finish(question: _Question, stages: _Stages, column: int) -> Prediction:
     """Run the stages for one profile: precision, kernels, the order of GPUs, and custom measurements.
 
@@ -334,7 +347,8 @@ def _finish(question: _Question, stages: _Stages, column: int) -> Prediction:
     table = change.given(own)
     if stages.by_counts:
         counted_step, doubt = stages.by_counts[column], float(stages.doubts[column])
-        by_counts = StepsByCounts(models, counted_step, recorded_as, asked, doubt)
+        others = () if counted_step.network else _predicted(stages, column)
+        by_counts = StepsByCounts(models, counted_step, recorded_as, others, asked, doubt)
         table = by_counts.in_table(table, own, step.log_sd)
     table = stages.layout.in_order(with_other_kernels(table, change))
     profile = counted(step.profile, step.latency_ms)

@@ -258,6 +258,10 @@ class SizedSteps(Protocol):
         """The recorded step."""
 
     @property
+    def others(self) -> Any:
+        """The same step on other profiled GPUs, as it is predicted there."""
+
+    @property
     def doubt(self) -> float:
         """Added to the uncertainty, for GPU time without an operation."""
 
