@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from profet_core.catalog import Catalog, Instance
 from profet_core.catalog.collection import nearest
-from profet_core.catalog.gpus import AS_PROFILED, CHANNELS_LAST, FP32, PLAIN, requested_code, requested_precision
+from profet_core.catalog.gpus import AS_PROFILED, CHANNELS_LAST, FP32, HALF, PLAIN, requested_code, requested_precision
 from profet_core.catalog.instance import gpu_words
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import ProfileBatch, profile_batch
@@ -325,10 +325,10 @@ def _run_stages(question: _Question, steps: Sequence[RecordedStep]) -> _Stages:
 
 def _predicted(stages: _Stages, column: int) -> tuple[Recorded, ...]:
     """Return a step as it is predicted on profiled GPUs."""
-    table, step = stages.table.column(column), stages.steps[column]
+    table = stages.table.column(column)
     asked = stages.on_anchor[column].asked._replace(precision=FP32, training_code=PLAIN)
     rows = [stages.layout.plan.profiled[name] for name in stages.estimates.targets]
-    log_sds = combined_sd(np.fmax(table.log_sd[rows], PREDICTED_LOG_SD), step.log_sd)
+    log_sds = np.fmax(table.log_sd[rows], PREDICTED_LOG_SD)
     return tuple(
         Recorded(table.targets[row].gpu, table.targets[row].host, asked, latency_ms, log_sd)
         for row, latency_ms, log_sd in zip(rows, table.latency_ms[rows].tolist(), log_sds.tolist(), strict=True)
@@ -347,7 +347,8 @@ def _finish(question: _Question, stages: _Stages, column: int) -> Prediction:
     table = change.given(own)
     if stages.by_counts:
         counted_step, doubt = stages.by_counts[column], float(stages.doubts[column])
-        others = () if counted_step.network else _predicted(stages, column)
+        # Of a step in half precision its own GPU says most.
+        others = () if counted_step.network or step.precision in HALF else _predicted(stages, column)
         by_counts = StepsByCounts(models, counted_step, recorded_as, others, asked, doubt)
         table = by_counts.in_table(table, own, step.log_sd)
     table = stages.layout.in_order(with_other_kernels(table, change))

@@ -348,7 +348,7 @@ def gpus_report(models: Models, measurements: Measurements, folder: Path, *, pro
     index, workloads = _workloads(measurements)
     profiles = {name: median_profiles(measurements, name, workloads, index) for name in models.instances}
     predictions = pd.DataFrame(json.loads((models.folder / "validation.json").read_bytes())["scatter"])
-    predicted_ms = predictions.groupby(["anchor", "target", *WORKLOAD])["predicted_ms"].median().to_dict()
+    predicted_ms: Any = predictions.groupby(["anchor", "target", *WORKLOAD])["predicted_ms"].median().to_dict()
     return {
         **held_out_gpus(models, rows, medians, predicted_ms, progress),
         "published": published_steps(models, one_offer_per_gpu(models), rows, medians, profiles),

@@ -218,6 +218,7 @@ def published_steps(
                 step_rows: Any = group[group["batch_size"] == batch].itertuples()
                 for row in step_rows:
                     answer = by_gpu[row.gpu]
+                    assert answer.latency_ms is not None and answer.log_sd is not None
                     larger_ms = answer.latency_ms * (pixels / at) ** 2
                     error = float(np.log(larger_ms / row.latency_ms))
                     errors.append({"gpu": row.gpu, "error": error, "half": quantile() * answer.log_sd})
