@@ -14,7 +14,6 @@ from profet_core.files import shipped_folder
 from profet_core.layers.gpu_effects import MEASURED, GpuStep, effects_by_steps
 from profet_core.layers.networks import measured_counts, measured_networks
 from profet_core.layers.rates import (
-    CALIBRATED_NAME,
     CALIBRATED_VERSION,
     RateModel,
     UserEffects,
@@ -25,6 +24,7 @@ from profet_core.layers.rates import (
     rate_model_of,
 )
 from profet_core.prediction.models import Models
+from profet_core.transfer.model import CALIBRATED_NAME
 from profet_core.transfer.targets import Host, host_named
 from profet_lab.dataset import OK, Dataset, merged
 from profet_lab.dataset_files import is_dataset, read_folder

@@ -53,12 +53,17 @@ layers
 questions
 answers
 """
-#: Imports upwards: a profile of an unknown network is read as work by the rates of networks that are known.
+#: Imports upwards: a profile of an unknown network is read as work by the rates of networks that are known, and rates
+#: say what the speed of a GPU is based on.
 UPWARDS = [
     "profet_core.prediction.checks imports profet_core.layers.networks",
+    "profet_core.prediction.checks imports profet_core.layers.rates",
     "profet_core.prediction.mixed_precision imports profet_core.layers.class_times",
     "profet_core.prediction.mixed_precision imports profet_core.layers.rates",
     "profet_core.prediction.predict imports profet_core.layers.by_name",
+    "profet_core.prediction.predict imports profet_core.layers.rates",
+    "profet_core.prediction.targets imports profet_core.layers.gpu_effects",
+    "profet_core.prediction.targets imports profet_core.layers.rates",
 ]
 #: The same of profet_profiles. Packages in one layer, such as the formats, don't import each other.
 PROFILES = """

@@ -26,7 +26,6 @@ from profet_core.files import default_models_folder, home_folder
 from profet_core.layers.by_name import NO_NAMES
 from profet_core.layers.custom_gpu import with_custom_gpus
 from profet_core.layers.networks import counts_of, named_network, network_in_file_name
-from profet_core.layers.rates import CALIBRATED_NAME
 from profet_core.offers import OfferStep
 from profet_core.prediction.checks import refusal_by
 from profet_core.prediction.models import MANIFEST_NAME, Models, load_models
@@ -34,7 +33,7 @@ from profet_core.prediction.targets import basis_by_instance, recorded_on, unkno
 from profet_core.questions import InstancesQuestion, ProfileQuestion
 from profet_core.training.cost import MAX_PARAMETERS
 from profet_core.training.plans import confidence
-from profet_core.transfer.model import TRANSFER_NAME
+from profet_core.transfer.model import CALIBRATED_NAME, TRANSFER_NAME
 from profet_profiles.record import Profile, ProfileMeta
 from profet_profiles.units import format_count, positive_number, typed_count
 

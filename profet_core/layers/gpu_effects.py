@@ -1,12 +1,11 @@
 """What steps on a GPU say of its rates, and what the speed of each GPU is based on.
 
-A GPU's costs by kind are normal around those of its specs, and of its chip if other cards of it are known. Steps move
-them as the fit on published steps does.
+A GPU's costs by kind are normal around those of its specs and generation. Steps move them as the fit on published
+steps does.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from enum import StrEnum
 from functools import cache
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from profet_core.catalog.gpus import Gpu, load_gpus
+from profet_core.catalog.gpus import Gpu
 from profet_core.errors import Code, Note
 from profet_core.latency import SMOOTH_MAX_POWER, Basis, FloatArray, smooth_max
 from profet_core.layers.network import Counts
@@ -82,9 +81,6 @@ MEASURED = Prior(0.3, 0.3, 0.2, 0.3, 0.3)
 _SAME_NETWORK, _STEP_LOG_SD = 0.7, 0.05
 #: Half a step each time: of launches and work the larger one counts.
 _ITERATIONS, _PART = 25, 0.5
-#: How far apart peaks of one chip's cards are, in the logarithm, and their speeds besides. A custom GPU has the chip of
-#: the GPU that it is like, but perhaps other peaks.
-_SAME_CHIP, _CARD_LOG_SD = 0.25, 0.12
 #: Networks by which the uncertainty of a GPU's speed is judged, at 224 pixels and this batch size.
 _TYPICAL, _TYPICAL_BATCH = ("resnet50", "vgg16", "mobilenet_v2"), 64
 _IS_PRODUCT = np.isin(KINDS, PRODUCTS)
@@ -94,16 +90,9 @@ _GROUPS = np.array([*(_PARTS * ~_IS_DEPTHWISE), *np.eye(len(KINDS))[_IS_DEPTHWIS
 
 
 def effects_by_specs(model: RateModel, gpu: Gpu) -> GpuEffects:
-    """Effects of a GPU none of whose steps are known: of its generation, and of the nearest card of its chip."""
-    log_costs, log_sd = model.generations.get(gpu.compute_capability, np.zeros(len(KINDS))), model.unknown_gpu_log_sd
-    relative = load_gpus().on_chip(gpu, [name for name in model.gpus if name in load_gpus()])
-    if relative is not None:
-        of_card = model.gpus[relative.name]
-        apart = math.log(gpu.fp32_tflops / relative.fp32_tflops) / _SAME_CHIP
-        share = math.exp(-(apart**2) / 2)
-        log_costs = log_costs + share * (of_card.log_costs - log_costs)
-        log_sd += share * (max(of_card.log_sd, _CARD_LOG_SD) - log_sd)
-    return GpuEffects(log_costs, log_sd, 0)
+    """Effects of a GPU none of whose steps are known: those of its generation."""
+    log_costs = model.generations.get(gpu.compute_capability, np.zeros(len(KINDS)))
+    return GpuEffects(log_costs, model.unknown_gpu_log_sd, 0)
 
 
 def effects_by_steps(

@@ -25,6 +25,7 @@ from profet_core.files import JsonObject, finite_number, load_coefficients, mode
 from profet_core.latency import FloatArray
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import PROFET
+from profet_core.transfer.model import CALIBRATED_NAME
 from profet_core.transfer.targets import Host
 
 if TYPE_CHECKING:
@@ -549,8 +550,7 @@ def case_key(case: Case, mode: Mode, batch_size: int) -> str:
 
 
 RATES_NAME, RATES_VERSION = "estimate.json", 8
-#: File in the same folder for GPUs whose steps a user measured.
-CALIBRATED_NAME, CALIBRATED_VERSION = "calibrated.json", 3
+CALIBRATED_VERSION = 3
 
 
 def rate_model_of(models: Models) -> RateModel:

@@ -29,12 +29,11 @@ from profet_core.files import (
     shipped_folder,
     strict_json,
 )
-from profet_core.layers.rates import CALIBRATED_NAME, UserEffects, calibrated_gpus
 from profet_core.prediction.growth import GROWTH_NAME, GrowthModel, load_growth
 from profet_core.prediction.scaler import DocumentedScaler, LearnedScaler, axis_range, learned_scaler
 from profet_core.training.memory import MEMORY_NAME, MemoryModel, load_memory
 from profet_core.training.scaling_model import SCALEOUT_NAME, ScaleoutModel, load_scaleout
-from profet_core.transfer.model import TransferModel, load_transfer
+from profet_core.transfer.model import CALIBRATED_NAME, TransferModel, load_transfer
 from profet_profiles import Profile
 from profet_profiles.profet_json import read_small
 
@@ -337,7 +336,6 @@ class CustomModels(Struct, frozen=True):
     written: str
     instances: tuple[str, ...]
     networks: tuple[str, ...]
-    calibrated: tuple[UserEffects, ...]
     base_ships: bool
 
 
@@ -355,7 +353,6 @@ def custom_models(models: Models) -> CustomModels | None:
         written=datetime.fromtimestamp(max(times), UTC).date().isoformat() if times else "",
         instances=models.instances,
         networks=tuple(map(str, networks)),
-        calibrated=tuple(sorted(calibrated_gpus(models).values(), key=lambda effects: effects.instance)),
         base_ships=isinstance(base, Mapping) and models.manifest.get("checksum") == base.get("checksum"),
     )
 

@@ -16,6 +16,8 @@ from profet_core.transfer.work import WorkReader, readers_of
 
 TRANSFER_NAME = "transfer.json"
 TRANSFER_VERSION = 11
+#: File in the same folder for GPUs whose steps a user measured, of `layers.rates`.
+CALIBRATED_NAME = "calibrated.json"
 
 
 class ProfiledInstance(Struct, frozen=True):

@@ -92,7 +92,7 @@ def test_a_faster_throughput_makes_every_step_faster(context, resnet, samples):
 
 
 def test_how_sure_it_is_depends_on_what_is_known(context, resnet):
-    asked = {"stated": own(**MEASURED_POINT), "its specs": own(), "another chip": own(like="RTX A6000")}
+    asked = {"stated": own(**MEASURED_POINT), "its specs": own()}
     rows = {name: rows_of(context.with_custom_gpus([gpu]), resnet)["rtx-4080"] for name, gpu in asked.items()}
     half = {name: row.interval.log_half_width for name, row in rows.items()}
     assert half["its specs"] > 1.05 * half["stated"]
@@ -106,7 +106,7 @@ def test_how_sure_it_is_depends_on_what_is_known(context, resnet):
     assert row.latency_ms / twice.latency_ms == pytest.approx(2, rel=0.1)
 
 
-def test_other_gpus_are_unchanged_and_only_a_card_of_the_chip_without_other_peaks_is_it(context, resnet):
+def test_other_gpus_are_unchanged(context, resnet):
     """L40S and L4 have the own GPU's compute capability: their speeds are no user's business."""
     before = rows_of(context, resnet)
     after = rows_of(context.with_custom_gpus([own(**MEASURED_POINT)]), resnet)
@@ -114,11 +114,6 @@ def test_other_gpus_are_unchanged_and_only_a_card_of_the_chip_without_other_peak
     assert {*after} == {*before} and [values_of(after[name]) for name in before] == [*map(values_of, before.values())]
     assert custom.latency_ms not in {row.latency_ms for row in before.values()}
     assert "rtx-4080" not in context.catalog and "RTX 4080" not in context.models.transfer.gpus
-    model = rate_model_of(context.models)
-    same, other = (replace(SHIPPED["L40S"], name="Mine", fp32_tflops=tflops) for tflops in (91.6, 30.0))
-    assert effects_by_specs(model, same).log_costs == pytest.approx(model.gpus["L40S"].log_costs, abs=1e-3)
-    assert effects_by_specs(model, other).log_costs == pytest.approx(model.generations[8.9], abs=1e-2)
-    assert effects_by_specs(model, other).log_sd > effects_by_specs(model, same).log_sd
 
 
 def test_steps_move_a_gpu_s_costs_and_more_of_them_are_surer(models):
@@ -141,11 +136,7 @@ def test_steps_move_a_gpu_s_costs_and_more_of_them_are_surer(models):
     moved = (many.log_costs - before.log_costs)[KINDS.index("convolution")]
     assert 0.55 < moved < 0.8, "twice as slow is a cost of log 2 more"
     doubtful = effects_by_steps(model, gpu, [step("resnet50", 128, 2.0, log_sd=1.0)], STATED)
-    assert np_mean(doubtful) < np_mean(effects_by_steps(model, gpu, [step("resnet50", 128, 2.0)], STATED))
-
-
-def np_mean(effects) -> float:
-    return float(effects.log_costs.mean())
+    assert doubtful.log_costs.mean() < few.log_costs.mean()
 
 
 def test_what_a_speed_is_based_on(models):
