@@ -34,7 +34,7 @@ WEIGHTS = (0.2, 0.6, 0.2)
 
 
 def ensemble_ms(members_ms: np.ndarray) -> np.ndarray:
-    """The ensemble's latencies, (rows, members) -> (rows,)."""
+    """Return the ensemble's latencies, (rows, members) -> (rows,)."""
     return combine(members_ms, "geometric mean", WEIGHTS)
 
 
@@ -49,15 +49,15 @@ class OutOfFold(Struct, frozen=True):
     members_ms: Mapping[tuple[Pair, str], np.ndarray]
 
     def ensemble_ms(self, pair: Pair, name: str) -> np.ndarray:
-        """The ensemble's latencies, (held-out rows,)."""
+        """Return the ensemble's latencies, (held-out rows,)."""
         return ensemble_ms(self.members_ms[pair, name])
 
     def all_ensemble_ms(self, pair: Pair) -> np.ndarray:
-        """The same of all rows, (rows,), where each was held out once."""
+        """Return the latencies of all rows, (rows,), where each was held out once."""
         return ensemble_ms(self._all_members_ms(pair))
 
     def all_spread(self, pair: Pair) -> np.ndarray:
-        """Standard deviation of the logarithms of the members' latencies of all rows, (rows,)."""
+        """Return the standard deviation of the logarithms of the members' latencies of all rows, (rows,)."""
         return np.asarray(np.log(self._all_members_ms(pair)).std(axis=1))
 
     def _all_members_ms(self, pair: Pair) -> np.ndarray:
@@ -439,7 +439,7 @@ def nested_scale(
     outer: str,
     distance_tables: Mapping[str, np.ndarray],
 ) -> IntervalScale:
-    """The interval scale for a held-out architecture, from networks that saw neither it nor the error's own."""
+    """Return the interval scale for a held-out architecture, from networks that saw neither it nor the error's own."""
     others = [inner_name(str(name), outer) for name in np.unique(bank.architectures) if name != outer]
     nearest = {name: nearest_other(table, bank.architectures, [outer]) for name, table in distance_tables.items()}
     return scale_of_folds(bank, inner_folds, pairs, others, nearest)
@@ -493,7 +493,7 @@ def _columns(
         return nested_scale(bank, wanted, inner, outer, tables)
 
     def family_scale(_: str, inside: list[str]) -> IntervalScale:
-        """The networks behind these errors had seen the family: to avoid that takes a third level of folds."""
+        """Return the scale from networks that had seen the family: to avoid that takes a third level of folds."""
         others = [str(name) for name in names if name not in inside]
         return scale_of_folds(bank, plain, wanted, others, nearest)
 

@@ -139,7 +139,7 @@ class MemberModels(Struct, frozen=True):
 def _training_inputs(
     bank: ClassBank, member: str, training: PairTraining, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]:
-    """Inputs, class times and latency of some rows, (rows, ...), and classes unseen in training, (classes,)."""
+    """Return inputs, class times and latency of some rows, (rows, ...), and classes unseen in training, (classes,)."""
     unseen, inputs = training.unseen(bank), bank.inputs[training.anchor, training.latency_known]
     classes = np.where(unseen, 0.0, inputs.classes_ms[rows])
     latency = None if inputs.latency_ms is None else inputs.latency_ms[rows]
@@ -192,7 +192,7 @@ class RowSampler:
         )
 
     def rows(self, number: tf.Tensor) -> StepRows:
-        """The rows of a step."""
+        """Return the rows of a step."""
         drawn, row = self._draw([self._seed, number])
         if self._composed:
             drawn = self._with_second(drawn, number)
@@ -216,7 +216,7 @@ class RowSampler:
         return drawn, row
 
     def _with_second(self, first: StepRows, number: tf.Tensor) -> StepRows:
-        """The rows, to some of which a second workload is added."""
+        """Return the rows, to some of which a second workload is added."""
         second, _ = self._draw([self._seed + 1, number])
         both = tf.cast(tf.random.stateless_uniform(self.shape, [self._seed + 2, number]) < self._composed, tf.float32)
         # The second workload weighs about as much as the first, give or take a factor e.
@@ -251,7 +251,7 @@ class OneCycle(keras.optimizers.schedules.LearningRateSchedule):
         self.peak, self.steps = peak, steps
 
     def __call__(self, step: tf.Tensor) -> tf.Tensor:
-        """The rate at a step."""
+        """Return the rate at a step."""
         done = tf.cast(step, tf.float32) / max(self.steps - 1, 1)
         rise = _cosine(self.peak / 25, self.peak, tf.minimum(done / 0.3, 1.0))
         fall = _cosine(self.peak, self.peak / 250_000, tf.clip_by_value((done - 0.3) / 0.7, 0.0, 1.0))
@@ -270,7 +270,7 @@ def fit_member(
     steps: int = STEPS,
     progress: Progress | None = None,
 ) -> MemberModels:
-    """A model of the member for each training, which sees its own rows alone; the same is known of all profiles.
+    """Return a model of the member for each training, which sees its own rows alone; the same is known of all profiles.
 
     `steps` is the networks' number, which are trained all together; progress counts every member as so many.
     """
@@ -343,7 +343,7 @@ def _initial_layers(networks: int, widths: Sequence[int], recipe: Recipe, seed: 
 
 
 def _dropout_masks(shape: tuple[int, int], dropout: float, seed: int, number: tf.Tensor) -> list[tf.Tensor]:
-    """What dropout multiplies each hidden layer by: 0, or 1 over the share that is kept. Empty: no dropout."""
+    """Return what dropout multiplies each hidden layer by: 0, or 1 over the share that is kept. Empty: no dropout."""
     masks = [
         tf.random.stateless_uniform((*shape, width), [seed + 4 + layer, number]) > dropout
         for layer, width in enumerate(HIDDEN if dropout else ())

@@ -26,7 +26,7 @@ _EVERY, _MAX_SEARCH = 3, 120
 def held_out_estimates(
     measurements: Measurements, folder: Path, progress: Progress | None = None
 ) -> Mapping[str, pd.Series]:
-    """What the rates estimate of PROFET's cells without their network, or without their family, by `HELD_OUT`.
+    """Return what the rates estimate of PROFET's cells without their network, or without their family, by `HELD_OUT`.
 
     Returns
     -------
@@ -107,7 +107,7 @@ def counts_report(table: pd.DataFrame, estimates: Mapping[str, pd.Series]) -> di
 
 
 def fitted_weight(parts: list[pd.DataFrame], case: str) -> CountsWeight:
-    """The weights of least error on these rows, and the width that covers them as often as it should."""
+    """Return the weights of least error on these rows, and the width that covers them as often as it should."""
     rows = pd.concat([part[part["is_used"]] for part in parts])
     few = rows.iloc[::_EVERY]
     start = WEIGHTS[case == WITH_LATENCY]

@@ -163,7 +163,7 @@ def dataset_from_tables(
     source: DataSource,
     instances: Mapping[str, InstanceFacts] | None = None,
 ) -> Dataset:
-    """A dataset of one source.
+    """Return a dataset of one source.
 
     cells : `cell` and the columns of `KEY`, framework and precision aside; the others where they are known.
     operations : the columns of `OPERATIONS`.
@@ -214,7 +214,7 @@ def known_gpu(instance: str) -> str:
 
 
 def cell_words(cell: pd.Series) -> str:
-    """A cell in a message.
+    """Return a cell in a message.
 
     >>> cell_words(pd.Series({"instance": "p2.xlarge", "model": "VGG16", "pixels": 64, "batch_size": 16, "repeat": 1}))
     'VGG16, 64 pixels, batch 16, repeat 1 on p2.xlarge'
@@ -333,7 +333,7 @@ _LATENCIES = ["instance", *_RUN, "batch_latency_ms", "epoch_latency_s"]
 def measurements_from_dataset(
     dataset: Dataset, instances: Sequence[str] | None = None, *, framework: str | None = None
 ) -> Measurements:
-    """The profiled runs that all `instances` have in common, and every latency of them.
+    """Return the profiled runs that all `instances` have in common, and every latency of them.
 
     instances : whose runs; None: all of the dataset.
     framework : cells of this one only; None: whatever there is, if that is one a run.
@@ -474,7 +474,7 @@ def _instance(
 
 
 def _deviations(cells: pd.DataFrame) -> pd.DataFrame:
-    """Runs of workloads that ran more than once, and by what share each is `off` its workload's median."""
+    """Return runs of workloads that ran more than once, and by what share each is `off` its workload's median."""
     cells = cells[(cells["batch_latency_ms"] > 0) & (cells["batch_latency_ms"] < np.inf)]
     workloads = cells.groupby(["instance", *_WORKLOAD])["batch_latency_ms"]
     ratio = cells["batch_latency_ms"] / workloads.transform("median")

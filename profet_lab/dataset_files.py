@@ -42,7 +42,7 @@ from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX
 
 
 def file_bytes(path: Path, *, most_bytes: int, remedy: str) -> bytes:
-    """The content of a file of at most so many bytes.
+    """Return the content of a file of at most so many bytes.
 
     remedy : what to do where there is none.
     """
@@ -57,7 +57,7 @@ def file_bytes(path: Path, *, most_bytes: int, remedy: str) -> bytes:
 
 
 def parquet_table(data: bytes, path: Path, *, most_rows: int, remedy: str, schema: pa.Schema | None = None) -> pa.Table:
-    """The table in a Parquet file's content.
+    """Return the table in a Parquet file's content.
 
     path : what errors name.
     remedy : what to do about a damaged file.
@@ -320,7 +320,7 @@ def read_store(folder: Path) -> Dataset:
 
 
 def _gpu(manifest: Mapping[str, Any], instance: str) -> str:
-    """The catalog's full name of a GPU as a driver calls it; as it is called where the catalog has none."""
+    """Return the catalog's full name of a GPU as a driver calls it; as it is called where the catalog has none."""
     name = _fact_line(manifest.get("gpu"))
     if not name:
         return known_gpu(instance)
@@ -334,7 +334,7 @@ def _gpu(manifest: Mapping[str, Any], instance: str) -> str:
 
 
 def _fact_line(value: object) -> str:
-    """A fact of the manifest as one line."""
+    """Return a fact of the manifest as one line."""
     if isinstance(value, dict | list):
         value = json.dumps(value, sort_keys=True)
     line = "".join(sign if sign.isprintable() else " " for sign in str(value)) if value not in (None, "") else ""
@@ -342,7 +342,7 @@ def _fact_line(value: object) -> str:
 
 
 def read_folder(path: Path) -> Dataset:
-    """A folder of the layout, or one source."""
+    """Return a folder of the layout, or one source."""
     return read_dataset(path) if is_dataset(path) else read_sources([path])
 
 

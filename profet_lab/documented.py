@@ -93,7 +93,7 @@ def fit_dense(
 
 
 def training_steps(rows: int, epochs: int = EPOCHS) -> int:
-    """Steps that `fit_dense` takes where the longest has `rows` training rows."""
+    """Return steps that `fit_dense` takes where the longest has `rows` training rows."""
     return epochs * -(-rows // BATCH_SIZE)
 
 
@@ -140,7 +140,7 @@ def cluster_names(names: Sequence[str], cut: float = CLUSTER_CUT) -> tuple[tuple
 
 
 def fit_features(measurements: Measurements, rows: np.ndarray) -> FeatureSpec:
-    """The features that the profiles of `rows` (boolean mask, all instances) define, and no other row.
+    """Return the features that the profiles of `rows` (boolean mask, all instances) define, and no other row.
 
     An operation that takes no time in any of these rows is unknown to the features.
     """
@@ -345,7 +345,7 @@ InnerMs = Callable[[str, pd.DataFrame], np.ndarray]
 
 
 def scaler_report(measurements: Measurements, predictions: pd.DataFrame | None) -> dict:
-    """The baseline's four settings: batch and pixels, each from true and from predicted end latencies.
+    """Return the baseline's four settings: batch and pixels, each from true and from predicted end latencies.
 
     "settings" has the documented scaler, "settings_default" the default one with all it may know (and each curve once
     for every other instance that its head's share may be known from). Scalers are fitted without the architecture they
@@ -391,7 +391,7 @@ def scaled(inner_ms: InnerMs, ends: pd.DataFrame, axis: str) -> pd.DataFrame:
 
 
 def learned_inner_ms(rows: pd.DataFrame, axis: str) -> InnerMs:
-    """The default scaler of each held-out architecture; falling ends, refused when serving, count as level."""
+    """Return the default scaler of each held-out architecture; falling ends, refused when serving, count as level."""
     scalers = dict(held_out_scalers(rows, axis))
 
     def inner_ms(model: str, part: pd.DataFrame) -> np.ndarray:
@@ -403,7 +403,7 @@ def learned_inner_ms(rows: pd.DataFrame, axis: str) -> InnerMs:
 
 
 def documented_inner_ms(measurements: Measurements, axis: str) -> InnerMs:
-    """The documented scaler of each instance, fitted without each architecture."""
+    """Return the documented scaler of each instance, fitted without each architecture."""
     curves = {name: latency_curves(measurements, name, axis) for name in measurements.instances}
     inner = np.array(KNOTS[axis][1:-1], float)
 

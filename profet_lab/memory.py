@@ -90,7 +90,7 @@ def log_room(formula: MemoryFormula, cells: pd.DataFrame) -> np.ndarray:
 
 
 def activations_gib(formula: MemoryFormula, table: pd.DataFrame) -> pd.Series:
-    """True activations of each row by the memory model, GiB."""
+    """Return true activations of each row by the memory model, GiB."""
     values = formula.per_convolution * table["convolution_values"] + formula.per_other * table["other_values"]
     return values * table["batch_size"] * GIB_PER_VALUE
 
@@ -130,12 +130,12 @@ def held_out_log_room(cells: pd.DataFrame) -> np.ndarray:
 
 
 def calibrate_formula(formula: MemoryFormula, cells: pd.DataFrame) -> MemoryFormula:
-    """The memory model with the `log_scale` that makes held-out architectures most likely."""
+    """Return the memory model with the `log_scale` that makes held-out architectures most likely."""
     return replace(formula, log_scale=_likeliest_scale(held_out_log_room(cells), cells["ran"]))
 
 
 def _likeliest_scale(room: np.ndarray, ran: pd.Series, known: float = 0.0, times: np.ndarray | float = 1.0) -> float:
-    """The scale under which what ran is most likely; each `room` has the logistic scale hypot(known, scale x times)."""
+    """Return the most likely scale of what ran; each `room` has the logistic scale hypot(known, scale x times)."""
     sign = np.where(ran, 1.0, -1.0)
 
     def loss(log_scale: float) -> float:
@@ -363,14 +363,14 @@ def fit_memory(
 
 
 def memory_tables(measurements: Measurements, folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """What `fit_memory` is fitted on: cells and profiles. `folder` holds `architectures.csv`."""
+    """Return what `fit_memory` is fitted on: cells and profiles. `folder` holds `architectures.csv`."""
     architectures, catalog = load_architectures(folder), load_shipped()
     cells = memory_cells(measurements.all_latencies, architectures, catalog)
     return cells, traffic_table(measurements, architectures, catalog)
 
 
 def memory_content(measurements: Measurements, folder: Path) -> dict:
-    """What `memory.json` holds, fitted on all measurements; `folder` holds them and `architectures.csv`."""
+    """Return what `memory.json` holds, fitted on all measurements; `folder` holds them and `architectures.csv`."""
     cells, traffic = memory_tables(measurements, folder)
     fitted_on = {
         "source": "PROFET measurements, github.com/ddps-lab/profet (MIT)",
@@ -388,7 +388,7 @@ def memory_content(measurements: Measurements, folder: Path) -> dict:
 
 
 def measured_networks(cells: pd.DataFrame) -> list[dict]:
-    """What ran of each network, as `MeasuredNetwork` reads it."""
+    """Return what ran of each network, as `MeasuredNetwork` reads it."""
     found = []
     for _, network in cells.groupby("model"):
         parameters = network.groupby("pixels")["parameters"].first().items()

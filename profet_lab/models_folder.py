@@ -38,7 +38,7 @@ MEASUREMENTS = ("collected", "data")
 
 @contextmanager
 def new_models_folder(out: Path) -> Iterator[Path]:
-    """A new folder beside `out` to write a set of models into; after the block it takes the place of `out`.
+    """Make a new folder beside `out` to write a set of models into; after the block it takes the place of `out`.
 
     Files in `out` that are not part of the old models, such as your catalog and data, stay. An exception
     in the block leaves `out` as it was. What a killed training left is put right first, and removed.
@@ -107,7 +107,7 @@ def _keep_beside(out: Path, folder: Path) -> None:
 
 
 def _files_of(manifest: Path) -> Iterable[str]:
-    """The files that a manifest names; none where it can't be read, so that nothing is lost."""
+    """Return the files that a manifest names; none where it can't be read, so that nothing is lost."""
     try:
         content = json.loads(manifest.read_bytes())
         return [*content["files"], *content.get("coefficients", ())]
@@ -164,7 +164,7 @@ def write_signed(content: Mapping, path: Path) -> None:
 
 
 def write_coefficients(content: Mapping, path: Path) -> Path:
-    """The same of coefficients, whose folder is made. Returns `path`."""
+    """Write coefficients like signed content, make their folder, and return `path`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_signed(content, path)
     return path
@@ -178,7 +178,7 @@ def line_stack(lines: Sequence[LinearRegression]) -> DenseStack:
 
 
 def dense_stack(networks: Sequence[DenseStack]) -> DenseStack:
-    """The documented ensemble's networks; the last layer divides their microseconds into milliseconds."""
+    """Return the documented ensemble's networks; the last layer divides their microseconds into milliseconds."""
     kernels, biases = (
         [np.concatenate(layer) for layer in zip(*(getattr(network, part) for network in networks), strict=True)]
         for part in ("kernels", "biases")

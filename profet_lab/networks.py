@@ -165,7 +165,7 @@ _SUMS = ("add", "mul", "sub", "div", "rsub", "maximum", "minimum", "addcmul", "w
 
 
 def _recorder(layers: list[Layer]) -> Any:
-    """A mode in which each operator of PyTorch adds a layer."""
+    """Return a mode in which each operator of PyTorch adds a layer."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Recorder(TorchDispatchMode):
@@ -183,7 +183,7 @@ def _recorder(layers: list[Layer]) -> Any:
 
 
 def _quickly(operator: str, args: Sequence[Any]) -> Any:
-    """Outputs of the most frequent operators, which PyTorch takes long to make on the meta device; None for others."""
+    """Return outputs of the most frequent operators, which are slow on the meta device; None for others."""
     import torch
 
     name = operator.rstrip("_")
@@ -203,7 +203,7 @@ def _quickly(operator: str, args: Sequence[Any]) -> Any:
 
 
 def _layer(operator: str, args: Sequence[Any], output: Any) -> Layer | None:
-    """The layer that an operator is; None for views and what moves no values of the batch. FLOPs are the batch's."""
+    """Return an operator as a layer, with the batch's FLOPs; None for views and what moves no values of the batch."""
     first = output[0] if isinstance(output, tuple | list) else output
     shape = tuple(getattr(first, "shape", ()))
     # Concatenations take a list.
@@ -250,7 +250,7 @@ _UNET_CHANNELS = (64, 128, 256, 512, 1024)
 
 
 def _unet(is_padded: bool) -> Any:
-    """A U-Net of color images and two classes, padded and normalized; or that of the paper of 2015."""
+    """Return a U-Net of color images and two classes, padded and normalized; or that of the paper of 2015."""
     import torch
     from torch import nn
 

@@ -104,20 +104,20 @@ DOUBTED = "the latency is implausible"
 
 
 def _profiled(models: Models, gpu: str) -> str | None:
-    """The instance that was profiled with this GPU, if one was."""
+    """Return the instance that was profiled with this GPU, if one was."""
     shipped = load_shipped()
     return next((name for name in models.instances if shipped[name].gpu_model == gpu_model(gpu)), None)
 
 
 def _instance_of(models: Models, gpu: str) -> str:
-    """The profiled instance with this GPU, else the GPU's full name, which `one_offer_per_gpu` has."""
+    """Return the profiled instance with this GPU, else the GPU's full name, which `one_offer_per_gpu` has."""
     return _profiled(models, gpu) or models.transfer.gpus.find(gpu).name
 
 
 def measured_truth(
     models: Models, entry: RealProfile, measured: MeasuredTruth | None
 ) -> tuple[dict[str, Known], float | None]:
-    """What an entry's workload took: by the instance of each GPU, and on the profile's own GPU, milliseconds.
+    """Return what an entry's workload took: by the instance of each GPU, and on the profile's own GPU, milliseconds.
 
     What the index itself says, then the measurements: the later one counts.
     """
@@ -184,7 +184,7 @@ def real_report(models: Models, folder: Path, measured: MeasuredTruth | None = N
 
 
 def of_profiled(checks: Iterable[Report]) -> list[Report]:
-    """Checks towards GPUs that were profiled for the training data: what the means are over."""
+    """Return checks towards GPUs that were profiled for the training data: what the means are over."""
     return [check for check in checks if check["basis"] == Basis.MEASURED]
 
 
@@ -200,7 +200,7 @@ def figures(checks: Sequence[Report]) -> dict[str, float]:
 
 
 def grouped(checks: Iterable[Report], keys: Sequence[str]) -> list[list[Report]]:
-    """Checks that share these values, in the order they are first met."""
+    """Return checks that share these values, in the order they are first met."""
     groups: dict[tuple, list[Report]] = {}
     for check in checks:
         groups.setdefault(tuple(check[key] for key in keys), []).append(check)
@@ -210,7 +210,7 @@ def grouped(checks: Iterable[Report], keys: Sequence[str]) -> list[list[Report]]
 def _compare(
     models: Models, catalog: Catalog, folder: Path, entry: RealProfile, truth: Mapping[str, Known]
 ) -> tuple[Report, list[Report]]:
-    """What became of one entry, and its predictions beside the truth."""
+    """Return what became of one entry, and its predictions beside the truth."""
     reading: Report = {
         "profile": entry.file,
         "gpu": entry.gpu,

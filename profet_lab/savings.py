@@ -89,7 +89,7 @@ def _picked(costs: pd.DataFrame, score: np.ndarray) -> np.ndarray:
 
 
 def published_steps(rows: pd.DataFrame, progress: Callable[[int], object] | None = None) -> pd.DataFrame:
-    """Published steps without a profile, their source and their network's family held out; with their source."""
+    """Return published steps without a profile, their source and their network's family held out; with their source."""
     fit_problem = problem(rows)
     held, (work_ms, launch_ms, start_ms) = held_out_steps(fit_problem, fit(fit_problem), progress)
     groups = held.groupby(["source", "network", "pixels", "mode", "batch_size"]).ngroup()
@@ -101,7 +101,7 @@ def published_steps(rows: pd.DataFrame, progress: Callable[[int], object] | None
 
 
 def measured_cells(points: Sequence[Mapping[str, Any]], gpus: Mapping[str, str]) -> pd.DataFrame:
-    """Steps that were measured on instances and predicted from another one's profile, the network held out.
+    """Return steps that were measured on instances and predicted from another one's profile, the network held out.
 
     Parameters
     ----------

@@ -167,7 +167,7 @@ def held_out_growth(rows: pd.DataFrame) -> dict[str, AnchorGrowthModel]:
 
 
 def with_growth(rows: pd.DataFrame, models: Mapping[str, AnchorGrowthModel]) -> pd.DataFrame:
-    """The rows with predicted log scaling `grown`, the `share` of the known step that grows, and the `log_error`.
+    """Return the rows with predicted log scaling `grown`, the `share` of the step that grows, and the `log_error`.
 
     Parameters
     ----------
@@ -283,7 +283,7 @@ def growth_report(measurements: Measurements, bank: ClassBank, predictions: pd.D
 
 
 def predictions_of_table(table: pd.DataFrame) -> pd.DataFrame:
-    """What `growth_report` takes, from the rows of `default_table`."""
+    """Return what `growth_report` takes, from the rows of `default_table`."""
     keys = ["anchor", "target", *WORKLOAD]
     medians = table.groupby(keys)[[WITH_LATENCY, f"{WITH_LATENCY}_half"]].median().reset_index()
     return medians.rename(columns={WITH_LATENCY: "predicted_ms", f"{WITH_LATENCY}_half": "log_half_width"})
@@ -336,7 +336,7 @@ def _between_table(
     errors: Mapping[str, ScalingError],
     axis: str,
 ) -> pd.DataFrame:
-    """An axis from the measured latencies at both its ends, with profiles of them on one anchor."""
+    """Return an axis from the measured latencies at both its ends, with profiles of them on one anchor."""
     own, other = AXIS_COLUMN[axis], OTHER_COLUMN[axis]
     runs = measurements.all_latencies.groupby(["model", "instance", other, own])["batch_latency_ms"].median()
     curves = runs.unstack(own).reindex(columns=KNOTS[axis]).dropna()
@@ -394,7 +394,7 @@ def curves_of(table: pd.DataFrame, value: str, axis: str) -> pd.DataFrame:
 
 
 def fit_scaler(curves: pd.DataFrame, instance: str, axis: str) -> DocumentedScaler:
-    """The scaler from curves as `latency_curves` gives them.
+    """Return the scaler from curves as `latency_curves` gives them.
 
     PROFET's least-squares polynomial over the workloads of `FITTED_AT`, then normalized to hit both ends exactly and
     kept from falling: with u the size scaled to 0..1, every quadratic through both ends is u + bend * (u**2 - u), and
@@ -413,7 +413,7 @@ def fit_scaler(curves: pd.DataFrame, instance: str, axis: str) -> DocumentedScal
 
 
 def curve_from_bend(instance: str, axis: str, bend: float) -> DocumentedScaler:
-    """The quadratic u + bend * (u**2 - u), written in powers of the size itself."""
+    """Return the quadratic u + bend * (u**2 - u), written in powers of the size itself."""
     smallest, largest = AXIS_RANGE[axis]
     span = largest - smallest
     quadratic = bend / span**2
@@ -456,7 +456,7 @@ def curve_rows(measurements: Measurements, axis: str) -> pd.DataFrame:
 
 
 def fit_learned_scaler(rows: pd.DataFrame, axis: str) -> LearnedScaler:
-    """The scaler from rows as `curve_rows` gives them; shrinkage is chosen by holding out each of their models."""
+    """Return the scaler fitted on rows of `curve_rows`; shrinkage is chosen by holding out each of their models."""
     ends_only = rows.assign(head_share=np.nan, other_size=np.nan)
     informed = rows[rows["head_share"].notna()] if axis == "pixels" else rows
     return LearnedScaler(axis, _fit_chosen(ends_only, axis), _fit_chosen(informed, axis))
@@ -479,7 +479,7 @@ def held_out_scalers(rows: pd.DataFrame, axis: str) -> Iterator[tuple[str, Learn
 
 
 def _nearest(shares: pd.Series, keys: pd.Index) -> np.ndarray:
-    """The share at each (model, other size) of `keys`, or at the nearest other size this model was profiled at."""
+    """Return the share at each (model, other size) of `keys`, or at the model's nearest profiled other size."""
     by_model = {model: part.droplevel(0) for model, part in shares.groupby(level=0)}
     found = np.full(len(keys), np.nan)
     for row, (model, other_size) in enumerate(keys):
@@ -506,7 +506,7 @@ def _head_shares(measurements: Measurements, axis: str) -> dict[str, pd.Series]:
 
 
 def _fit_chosen(rows: pd.DataFrame, axis: str) -> ResidualPolynomial:
-    """The correction whose shrinkage errs least on held-out architectures."""
+    """Return the correction whose shrinkage errs least on held-out architectures."""
 
     def held_out_error(penalty: float) -> float:
         errors = []
@@ -523,7 +523,7 @@ def _fit_chosen(rows: pd.DataFrame, axis: str) -> ResidualPolynomial:
 
 
 def _inputs(rows: pd.DataFrame, axis: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Inputs of a correction, what it corrects at the inner knots, and the measured curves, milliseconds."""
+    """Return inputs of a correction, what it corrects at the inner knots, and the measured curves, milliseconds."""
     curves_ms, other_sizes = rows[list(KNOTS[axis])].to_numpy(float), rows["other_size"].to_numpy(float)
     low_ms, high_ms = curves_ms[:, 0], curves_ms[:, -1]
     known = not np.isnan(other_sizes).all()

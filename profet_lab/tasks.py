@@ -227,7 +227,7 @@ def error_figures(log_errors: pd.Series, log_half_widths: pd.Series) -> dict[str
 
 
 def weighted_quantile(values: np.ndarray, weights: np.ndarray, level: float) -> float:
-    """The value below which `level` of the weight lies."""
+    """Return the value below which `level` of the weight lies."""
     order = np.argsort(values)
     cumulative = np.cumsum(weights[order])
     return float(values[order][np.searchsorted(cumulative, level * cumulative[-1])])

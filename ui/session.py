@@ -489,7 +489,6 @@ class ManyCore(Part):
     manycore_images: Field[int | None] = number(None, 1, MAX_IMAGES)
     manycore_test_images: Field[int | None] = number(None, 0, MAX_IMAGES)
     manycore_epochs: Field[int | None] = number(None, 1, MAX_EPOCHS)
-    manycore_shows = one_of({"time": "Time", "speedup": "Speed-up"})
 
 
 class Table(Part):

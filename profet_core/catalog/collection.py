@@ -51,7 +51,7 @@ def fetched_versions(offers: Iterable[Instance]) -> tuple[str, ...]:
 
 
 def prices_version(offers: Iterable[Instance]) -> str:
-    """What the prices of some offers are from: the newest day of the shipped ones, then the lists that were fetched."""
+    """Return the price sources of offers: the newest day of the shipped prices, then the fetched lists."""
     offers = list(offers)
     shipped = max((offer.as_of for offer in offers if not offer.custom), default="")
     return ", ".join(filter(None, (shipped, *fetched_versions(offers))))

@@ -208,7 +208,7 @@ def custom_gpus_path() -> Path | None:
 
 
 def served_custom_gpus_path() -> Path | None:
-    """Custom GPUs that a server shows to everyone, next to the instances it shows; None if it shows none.
+    """Return the custom GPUs that a server shows to everyone, next to the instances it shows; None if it shows none.
 
     Raises CatalogError if `$PROFET_APP_INSTANCES` names a file that is missing.
     """
@@ -238,7 +238,7 @@ def parse_custom_gpus(text: str, shipped: Gpus) -> tuple[CustomGpu, ...]:
 
 
 def checked_custom_gpus(found: Iterable[CustomGpu]) -> tuple[CustomGpu, ...]:
-    """The GPUs; raises InputError if one appears twice or there are too many."""
+    """Return the GPUs; raises InputError if one appears twice or there are too many."""
     rows = tuple(found)
     names = [row.instance for row in rows]
     twice = next((row.name for row in rows if names.count(row.instance) > 1), None)

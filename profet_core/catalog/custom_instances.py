@@ -140,7 +140,7 @@ def custom_path() -> Path | None:
 
 
 def served_custom_path() -> Path | None:
-    """Custom file that a server shows to everyone, from `$PROFET_APP_INSTANCES`; None if it shows none.
+    """Return the custom file that a server shows to everyone, from `$PROFET_APP_INSTANCES`; None if it shows none.
 
     Raises CatalogError if the named file is missing.
     """
@@ -281,7 +281,7 @@ def _writing(path: Path) -> Iterator[None]:
 
 
 def writable(path: Path | None, variable: str) -> Path:
-    """The path of a custom file; raises InputError if the environment's `variable` says that there is none."""
+    """Return the path of a custom file; raises InputError if the environment's `variable` says that there is none."""
     if path is None:
         raise InputError(f"There is no custom file: set {variable}.")
     return path
@@ -312,7 +312,7 @@ def default_cells() -> dict[str, str]:
 
 
 def custom_cells(row: Instance, shared: Catalog, gpus: Gpus) -> dict[str, str]:
-    """A visitor's row as cells to edit; without those of a listed machine, which stays as it is listed."""
+    """Return a visitor's row as cells to edit; without those of a listed machine, which stays as it is listed."""
     texts = {column: str(getattr(row, column)) for column in ("market", "region", "as_of", "source")}
     cells = {"instance": row.name, "usd_per_hour": as_typed(row.usd_per_hour), **texts}
     if row.name in shared:
@@ -322,7 +322,7 @@ def custom_cells(row: Instance, shared: Catalog, gpus: Gpus) -> dict[str, str]:
 
 
 def custom_row(cells: Row, shared: Catalog, gpus: Gpus, gpu_instances: Collection[str]) -> Instance:
-    """A visitor's row, empty cells by default; CatalogError names what is wrong in one line.
+    """Return a visitor's row, empty cells by default; CatalogError names what is wrong in one line.
 
     `gpu_instances`: names of the instances of their custom GPUs.
     """

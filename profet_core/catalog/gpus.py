@@ -141,7 +141,7 @@ class Gpus(dict[str, Gpu]):
         return Gpus([*kept, *added.values()], self.own | added.keys())
 
     def find(self, name: str, memory_gib: float | None = None) -> Gpu:
-        """The GPU that a name in a catalog or a profile identifies: full, or with its model, such as "NVIDIA L4".
+        """Return the GPU that a name in a catalog or profile identifies: full, or with its model, such as "NVIDIA L4".
 
         Its memory distinguishes GPUs of one name; without it, of equally fast ones the first counts. If the name gives
         no form factor (SXM, PCIe, NVL), the first one in the table is used. Raises InputError if no GPU, or more than
@@ -200,7 +200,7 @@ class Gpus(dict[str, Gpu]):
         return _of_form(name, same) if _FORM.search(name) else same
 
     def twin(self, gpu: Gpu) -> Gpu:
-        """The first GPU of its model that is as fast, such as the V100 with less memory; itself if there is none.
+        """Return the first GPU of its model that is as fast, such as the V100 with less memory, or itself.
 
         >>> load_gpus().twin(load_gpus()["Tesla V100-SXM2-32GB"]).name
         'Tesla V100-SXM2-16GB'
@@ -221,7 +221,7 @@ class Gpus(dict[str, Gpu]):
         return found
 
     def on_chip(self, gpu: Gpu, among: Collection[str]) -> Gpu | None:
-        """The one of these GPUs that has the same chip, and is nearest in model and speed; None if none has.
+        """Return the one of these GPUs that has the same chip, and is nearest in model and speed; None if none has.
 
         >>> load_gpus().on_chip(load_gpus()["L40"], ["A40", "L4", "RTX 6000 Ada Generation", "L40S"]).name
         'L40S'
@@ -233,7 +233,7 @@ class Gpus(dict[str, Gpu]):
         return min((self[name] for name in among if self[name].chip == gpu.chip), key=apart, default=None)
 
     def without_offer(self, name: str) -> str:
-        """What to do about a GPU that no offer has: one line; empty if no GPU has that name."""
+        """Return what to do about a GPU that no offer has: one line; empty if no GPU has that name."""
         meant = self.meant(name)
         if not meant:
             return ""
@@ -241,7 +241,7 @@ class Gpus(dict[str, Gpu]):
         return f"No offer of the catalog has {names}: add one with `profet instances add`, or choose another GPU."
 
     def called(self, name: str) -> Gpu | None:
-        """The GPU whose full name or model this is, ignoring makers; None if there is none."""
+        """Return the GPU whose full name or model this is, ignoring makers; None if there is none."""
         bare = _bare(name)
         return next(iter(self._by_bare.get(bare) or self._by_model.get(bare, [])), None)
 
@@ -277,7 +277,7 @@ def _of_form(name: str, gpus: list[Gpu]) -> list[Gpu]:
 
 
 def gpu_model(name: str) -> str:
-    """The model designation inside a GPU's name; the whole name if there is none.
+    """Return the model designation inside a GPU's name; the whole name if there is none.
 
     >>> gpu_model("Tesla V100-SXM2-16GB"), gpu_model("NVIDIA L4"), gpu_model("my GPU")
     ('V100', 'L4', 'my GPU')
@@ -422,7 +422,7 @@ _AT_FP32_SPEED = MappingProxyType({AMP: Note(Code.NO_TENSOR_CORES), BF16: Note(C
 
 
 def runs_as(gpu: Gpu, requested: str) -> tuple[str, Note | None]:
-    """The precision at whose speed a GPU runs a requested one, and the note that says so if it isn't the requested one.
+    """Return the precision at whose speed a GPU runs the requested one, and a note where the two differ.
 
     As profiled is the frameworks' default, TF32 where a GPU has it. Without units for TF32 or BF16 a step takes as long
     as in FP32; without tensor cores AMP takes at least as long.
@@ -438,7 +438,7 @@ def runs_as(gpu: Gpu, requested: str) -> tuple[str, Note | None]:
 
 
 def amp_words(gpu: Gpu) -> str:
-    """What AMP and BF16 do on the GPU.
+    """Return what AMP and BF16 do on the GPU.
 
     >>> from profet_core.catalog.gpus import load_gpus
     >>> amp_words(load_gpus()["Tesla T4"])

@@ -113,7 +113,7 @@ class Interconnect(Struct, frozen=True):
         return low / 8, high / 8
 
     def linked(self, link: str | None, network_gbit_per_s: float | None) -> Interconnect:
-        """The same node with a link of `NAMED_LINKS`, or with another network.
+        """Return the same node with a link of `NAMED_LINKS`, or with another network.
 
         >>> load_interconnects().of_gpu("V100", 8).linked("pcie-3", 100.0).words
         'PCIe 15.75 GB/s, network 100 Gb/s'
@@ -174,7 +174,7 @@ class Interconnects(dict[str, Interconnect]):
 
 @cache
 def load_interconnects() -> Interconnects:
-    """The table that ships with the catalog."""
+    """Return the table that ships with the catalog."""
 
     def named(row: Row) -> tuple[str, Interconnect]:
         cells = cells_of(Interconnect, row, "instance")

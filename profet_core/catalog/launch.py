@@ -125,7 +125,7 @@ class Launch(Struct, frozen=True):
 
 
 def launch_of(offer: Instance, gpu: Gpu | None = None, command: str = "") -> Launch:
-    """What rents an offer; `gpu` are its specs, for the driver.
+    """Return how to rent an offer; `gpu` are its specs, for the driver.
 
     Raises
     ------
@@ -162,7 +162,7 @@ def _command_lines(command: str) -> list[str]:
 
 
 def _skypilot(offer: Instance, cloud: str, lines: list[str]) -> str:
-    """A task of SkyPilot; at Shadeform, which rents out many clouds, with the machine's name there."""
+    """Return a task of SkyPilot; at Shadeform, which rents out many clouds, with the machine's name there."""
     machine = machine_words(offer)
     if cloud == "shadeform" and (machine.startswith("n3-") or offer.region == ANYWHERE):
         # Lists of Hyperstack and Crusoe themselves, whose names Shadeform doesn't have.
@@ -178,7 +178,7 @@ def _skypilot(offer: Instance, cloud: str, lines: list[str]) -> str:
 
 
 def _dstack(offer: Instance, backend: str, lines: list[str]) -> str:
-    """A task of dstack, which finds the machine by its GPU, memory and price."""
+    """Return a task of dstack, which finds the machine by its GPU, memory and price."""
     name = re.sub(
         r"^(AMD Instinct|GeForce|Tesla|Quadro) | (Generation|Blackwell .*)$|[ -]", "", offer.gpu.partition("-")[0]
     )

@@ -94,7 +94,7 @@ def read_records(
 
 
 def cells_of(kind: type, row: Row, key: str) -> dict[str, Any]:
-    """The row's cells as the types of the record's fields; empty cells of optional fields are None.
+    """Return the row's cells as the types of the record's fields; empty cells of optional fields are None.
 
     Raises InputError, which names row and column.
     """

@@ -81,7 +81,7 @@ class Measurements(MeasuredRows, frozen=True):
 
 
 def data_folder(given: Path | str | None = None) -> Path:
-    """The folder given, else `$PROFET_DATA`, else `data/` of the checkout."""
+    """Return the folder given, else `$PROFET_DATA`, else `data/` of the checkout."""
     folder = Path(given or os.environ.get(DATA_VARIABLE) or Path(__file__).resolve().parents[2] / "data")
     if not (folder / PROFILES_FILE).is_file():
         raise DataError(f"No measurements in {folder}: name their folder with --data or {DATA_VARIABLE}.")
@@ -89,7 +89,7 @@ def data_folder(given: Path | str | None = None) -> Path:
 
 
 def found_file(folder: Path, name: Path) -> Path:
-    """A file of the measurements' folder; DataError where it is missing."""
+    """Return a file of the measurements' folder; DataError where it is missing."""
     if not (folder / name).is_file():
         raise DataError(f"No {name} in {folder}: name a folder with all measurements.")
     return folder / name
@@ -122,7 +122,7 @@ def load_architectures(folder: Path) -> pd.DataFrame:
 
 
 def load_parameters(folder: Path) -> pd.Series:
-    """Number of parameters by (model, pixels), from `architectures.csv` below `folder`."""
+    """Return the number of parameters by (model, pixels), from `architectures.csv` below `folder`."""
     return load_architectures(folder).set_index(["model", "pixels"])["parameters"]
 
 
