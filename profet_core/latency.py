@@ -31,7 +31,9 @@ FloatArray: TypeAlias = "NDArray[np.float64]"
 class BasisWord(WordedEnum):
     """What people read for a basis, the surest first: the same word on pages, in reports and on the command line.
 
-    `words` : an explanation for a legend.
+    Attributes
+    ----------
+    words : an explanation for a legend.
     """
 
     MEASURED = "Measured", "by you"

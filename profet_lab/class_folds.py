@@ -41,6 +41,8 @@ def ensemble_ms(members_ms: np.ndarray) -> np.ndarray:
 class OutOfFold(Struct, frozen=True):
     """What members predict of rows they did not learn from.
 
+    Attributes
+    ----------
     rows : name of held-out rows -> boolean mask of them, (rows,).
     members_ms : (pair, name) -> member latencies, (held-out rows, members), milliseconds.
     """
@@ -160,6 +162,8 @@ def fit_scale(
 ) -> IntervalScale:
     """Fit an `IntervalScale` to out-of-fold predictions.
 
+    Parameters
+    ----------
     members_ms : pair -> members' latencies (rows, members).
     ensemble_ms : pair -> the ensemble's, (rows,).
     true_ms : pair -> measured, (rows,).
@@ -221,6 +225,8 @@ def half_widths(
 ) -> dict[Pair, np.ndarray]:
     """Log half-widths of the 90 % intervals of held-out rows, pair -> (rows,).
 
+    Parameters
+    ----------
     scale_of : name of held-out rows, architectures among them -> scale from errors on other architectures.
     distance_tables : anchor -> `distances`.
     """
@@ -275,6 +281,8 @@ def families_of(architectures: Iterable[str]) -> np.ndarray:
 def measured_report(table: pd.DataFrame, cases: Collection[str] = tuple(CASES.values())) -> dict:
     """MAPE once another workload of the same network was measured on the target, percent, mean over the pairs.
 
+    Parameters
+    ----------
     table : as `default_table` gives it.
 
     Every other workload of the network is taken as the measured one in turn (the median of its runs), and the errors

@@ -44,6 +44,8 @@ RATIO_ROWS = 20
 class PairTraining(Struct, frozen=True):
     """What one model learns: a pair, from some rows of the measurements.
 
+    Attributes
+    ----------
     rows : boolean mask.
     latency_known, sizes_known : what the model sees of a profile besides its operations.
     """
@@ -82,6 +84,8 @@ class PairTraining(Struct, frozen=True):
 class Recipe(Struct, frozen=True):
     """How one member is trained.
 
+    Attributes
+    ----------
     activation : of the hidden layers.
     dropout : share of hidden values dropped while training.
     composed : share of the training samples that are two workloads run one after the other.
@@ -106,6 +110,8 @@ RECIPES = {
 class MemberModels(Struct, frozen=True):
     """Models of one member, each of a pair and its training rows: networks or boosted trees.
 
+    Attributes
+    ----------
     constants : (models, 1, ...), as `members.network_latency` takes them.
     typical_log_ratio : (models,).
     unseen : (models, classes).
@@ -150,6 +156,8 @@ def _training_inputs(
 class StepRows(NamedTuple):
     """Rows of one step, for every network its own; tensors (networks, rows, ...), milliseconds.
 
+    Attributes
+    ----------
     classes, latency : of the anchor's profiles, (..., classes) and (..., 1); the latter None if it is not known.
     sizes : (..., 2), None if they are not known.
     target_latency, target_classes : what is learned, (..., 1) and (..., device classes).
@@ -165,6 +173,8 @@ class StepRows(NamedTuple):
 class RowSampler:
     """Draws each network's rows from those it may learn from, some of them two workloads run one after the other.
 
+    Attributes
+    ----------
     composed : the share of these.
     """
 

@@ -83,6 +83,8 @@ MAX_ROWS = {CELLS_FILE: 500_000, OPERATIONS_FILE: 30_000_000}
 class DataSource(Struct, frozen=True):
     """Where cells are from.
 
+    Attributes
+    ----------
     name : what the cells call it; the same name with other files is another source.
     kind : what was read: `profet tables` or `collection`.
     files : name of a file that was read -> its SHA-256.
@@ -106,6 +108,8 @@ class InstanceFacts(Struct, frozen=True):
 class Dataset(Struct, frozen=True):
     """What a folder of the layout holds.
 
+    Attributes
+    ----------
     cells : the columns of `CELLS`, sorted by `KEY`; what may be unset is NaN or NA.
     operations : the columns of `OPERATIONS`, sorted by cell and operation.
     sources : in the order they came.
@@ -134,6 +138,8 @@ class Dataset(Struct, frozen=True):
 def ordered(cells: pd.DataFrame, operations: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Both tables in their order, cells numbered from 0, without operations that took no time.
 
+    Parameters
+    ----------
     cells : `cell` may be any numbers that `operations` names them by, each once.
     """
     cells = cells[CELLS.names].sort_values(KEY, ignore_index=True, kind="stable")
@@ -165,6 +171,8 @@ def dataset_from_tables(
 ) -> Dataset:
     """Return a dataset of one source.
 
+    Parameters
+    ----------
     cells : `cell` and the columns of `KEY`, framework and precision aside; the others where they are known.
     operations : the columns of `OPERATIONS`.
     instances : what is known of the machines; by default their GPUs as the catalog has them.
@@ -232,6 +240,8 @@ _SAME = 1e-9
 def merged(datasets: Sequence[Dataset], names: Sequence[str]) -> Dataset:
     """One dataset of all cells of several; the same in whichever order they come.
 
+    Parameters
+    ----------
     names : what each is called in messages.
     """
 
@@ -335,6 +345,8 @@ def measurements_from_dataset(
 ) -> Measurements:
     """Return the profiled runs that all `instances` have in common, and every latency of them.
 
+    Parameters
+    ----------
     instances : whose runs; None: all of the dataset.
     framework : cells of this one only; None: whatever there is, if that is one a run.
 
@@ -418,6 +430,8 @@ Rows = list[dict[str, Any]]
 def check_dataset(dataset: Dataset, gpus: Gpus) -> dict[str, Rows]:
     """Look a dataset through; nothing in it is changed.
 
+    Parameters
+    ----------
     gpus : those with specs.
 
     Returns

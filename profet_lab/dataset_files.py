@@ -44,6 +44,8 @@ from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX
 def file_bytes(path: Path, *, most_bytes: int, remedy: str) -> bytes:
     """Return the content of a file of at most so many bytes.
 
+    Parameters
+    ----------
     remedy : what to do where there is none.
     """
     try:
@@ -59,6 +61,8 @@ def file_bytes(path: Path, *, most_bytes: int, remedy: str) -> bytes:
 def parquet_table(data: bytes, path: Path, *, most_rows: int, remedy: str, schema: pa.Schema | None = None) -> pa.Table:
     """Return the table in a Parquet file's content.
 
+    Parameters
+    ----------
     path : what errors name.
     remedy : what to do about a damaged file.
     schema : what its columns must be; None for any.

@@ -288,7 +288,9 @@ def documented_table(
 def documented_report(table: pd.DataFrame) -> dict:
     """Accuracy per pair, pooled per anchor and overall, as the `validate` command's JSON contract has it.
 
-    `table` : as `documented_table` gives it.
+    Parameters
+    ----------
+    table : as `documented_table` gives it.
     """
     rows = [
         {"anchor": anchor, "target": target, **_accuracy(part), "by_model": _by_model(part)}

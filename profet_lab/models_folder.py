@@ -190,6 +190,8 @@ def dense_stack(networks: Sequence[DenseStack]) -> DenseStack:
 def network_stack(kernels: Sequence[np.ndarray], biases: Sequence[np.ndarray], activation: str) -> DenseStack:
     """Networks that were trained in single precision, whose weights are kept in it.
 
+    Parameters
+    ----------
     kernels, biases : per layer (models, inputs, outputs) and (models, 1, outputs).
     activation : "relu" or "silu", between layers.
     """
@@ -239,6 +241,8 @@ def _boosted_node(node: dict[str, Any]) -> _Content:
 def _tree_stack(models: Sequence[Sequence[tuple[Any, Callable[[Any], _Content]]]], inputs: int) -> TreeStack:
     """All trees in one table, each level by level; where a model has fewer, leaves that add nothing stand in.
 
+    Parameters
+    ----------
     models : of each tree its root, and what gives a node's content.
     """
     nodes: list[tuple[int, int, float]] = []

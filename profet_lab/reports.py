@@ -511,7 +511,7 @@ def _manycore_report() -> dict[str, Any]:
 
 
 def manycore_rows(name: str, threads: Sequence[int]) -> list[dict[str, Any]]:
-    """Return rows of a published network over threads: minutes and speed-up by both models, and the published minutes."""
+    """Return rows of a published network over threads: minutes and speed-up by both models, and published minutes."""
     network, published = many_core.PUBLISHED[name], many_core.PUBLISHED_PREDICTIONS_MIN[name]
     return [
         {

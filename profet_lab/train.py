@@ -148,6 +148,8 @@ def train(
     The folder is written beside `out` first and put in its place when complete, so that a run that is interrupted
     leaves the old models as they were.
 
+    Parameters
+    ----------
     coefficients : file name -> signed content (`transfer.json`, `memory.json`), written beside the members.
     """
     check_instances(measurements, anchors or ())

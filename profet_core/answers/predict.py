@@ -191,7 +191,9 @@ def predicted_training(
 ) -> PredictedTraining:
     """Predict the profile, and scale its latencies to `at_batch` and `at_pixels` if these are given.
 
-    `prediction`: the answer of `predicted_question`, if it is known.
+    Parameters
+    ----------
+    prediction : the answer of `predicted_question`, if it is known.
 
     Raises
     ------

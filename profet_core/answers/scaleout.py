@@ -334,7 +334,9 @@ def scaleout_plans(
 ) -> ScaleoutPlans:
     """Answer as `answer_scaleout`, with the instance chosen by its plan.
 
-    `training`: of one GPU, in place of the question's profile.
+    Parameters
+    ----------
+    training : of one GPU, in place of the question's profile.
     """
     model = scaleout_model(context)
     if question.total_gpus is not None:

@@ -264,7 +264,7 @@ class PriceChange(Struct, frozen=True):
 def price_changes(
     catalog: Catalog, published: Iterable[Instance], *, source_prefix: str | tuple[str, ...], with_new: bool = False
 ) -> list[PriceChange]:
-    """Return the changes that a published list makes to the catalog: existing instances in catalog order, then new ones.
+    """Return the changes that a published list makes to the catalog: existing offers in its order, then new ones.
 
     If one offer has several prices (zones), the lowest counts. New instances are skipped unless they are requested.
     Custom rows whose source starts with `source_prefix` came from such a list and are replaced; other custom rows stay.

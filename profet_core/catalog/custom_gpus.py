@@ -73,6 +73,8 @@ class ThroughputPoint(Struct, frozen=True):
 class SpeedPoint(Struct, frozen=True):
     """Speed relative to the reference GPU in FP32, and the standard deviation of its logarithm.
 
+    Attributes
+    ----------
     precision : one of `PRECISIONS`.
     """
 

@@ -324,7 +324,9 @@ def custom_cells(row: Instance, shared: Catalog, gpus: Gpus) -> dict[str, str]:
 def custom_row(cells: Row, shared: Catalog, gpus: Gpus, gpu_instances: Collection[str]) -> Instance:
     """Return a visitor's row, empty cells by default; CatalogError names what is wrong in one line.
 
-    `gpu_instances`: names of the instances of their custom GPUs.
+    Parameters
+    ----------
+    gpu_instances : names of the instances of their custom GPUs.
     """
     gpu = gpus.get(cells["gpu"])
     memory = {"gpu_memory_gib": str(gpu.memory_gib)} if gpu is not None and cells["instance"] not in shared else {}

@@ -77,7 +77,9 @@ def closest_sentence(found: Recommended) -> str:
 def skipped_sentence(plan: Plan, limits: Limits, totals: str = "") -> str:
     """Say "RTX 5090 at RunPod (33.0 h, $30.11) meets both on paper but is only 50% likely to.".
 
-    `totals`: its time and cost as they are shown beside it.
+    Parameters
+    ----------
+    totals : its time and cost as they are shown beside it.
     """
     named = f"{plan.phrase.removesuffix(RETIRED_MARK)} ({totals or _totals(plan)})"
     if not plan.is_rentable:

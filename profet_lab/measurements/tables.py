@@ -41,6 +41,8 @@ class DataError(ProfetError):
 class MeasuredRows(Struct, frozen=True):
     """Rows of the same workloads on every instance.
 
+    Attributes
+    ----------
     workloads : columns model, pixels, batch_size, repeat; shape (rows, 4).
     latency_ms : instance -> float64 (rows,), milliseconds a step.
     """
@@ -62,6 +64,8 @@ class MeasuredRows(Struct, frozen=True):
 class Measurements(MeasuredRows, frozen=True):
     """The profiles table, split by instance; row i is the same workload and repeat on each of them.
 
+    Attributes
+    ----------
     operations : names of the profile's columns ("Device_AddN", ...).
     times_us : instance -> float64 (rows, operations), microseconds of one step.
     all_latencies : every run, also of workloads that not all instances could hold and that have no profile; columns
@@ -141,6 +145,8 @@ def check_instances(measurements: Measurements, names: Sequence[str]) -> None:
 class ClassBank(MeasuredRows, frozen=True):
     """Class times of all profiles.
 
+    Attributes
+    ----------
     classes : the operation classes, device classes first.
     times : instance -> class times as recorded.
     inputs : (instance, latency known) -> the profiles' inputs, each profile imputed on its own.
