@@ -140,7 +140,7 @@ def combined_sd(*log_sds: Values) -> Values:
     >>> combined_sd(3.0, 4.0)
     5.0
     """
-    return sum(one * one for one in log_sds) ** 0.5
+    return sum(log_sd * log_sd for log_sd in log_sds) ** 0.5
 
 
 def smooth_max(free_ms: Values, launch_ms: Values) -> Values:

@@ -272,19 +272,19 @@ def batch_sizes(batch: object, *, channels_last: bool) -> BatchSizes:
 def _list_of_pictures(part: Any, depth: int = 0) -> list[tuple[int, int]]:
     """Sides of each picture of the first list of single pictures, or of dicts that have one each, as detectors get."""
     if isinstance(part, list | tuple):
-        pictures = [picture for one in part if (picture := _picture(one))]
+        pictures = [picture for item in part if (picture := _picture(item))]
         if pictures and len(pictures) == len(part) and len({channels for channels, *_ in pictures}) == 1:
             return [(height, width) for _, height, width in pictures]
     inner = list(part.values()) if isinstance(part, Mapping) else part
     if not isinstance(inner, list | tuple) or depth > _MAX_DEPTH:
         return []
-    return next((sides for one in inner[:_MAX_PARTS] if (sides := _list_of_pictures(one, depth + 1))), [])
+    return next((sides for item in inner[:_MAX_PARTS] if (sides := _list_of_pictures(item, depth + 1))), [])
 
 
 def _picture(part: Any) -> tuple[int, int, int] | None:
     """Channels, height and width of a single picture, or of the one in a dict."""
     if isinstance(part, Mapping):
-        return next((picture for one in part.values() if (picture := _picture(one))), None)
+        return next((picture for item in part.values() if (picture := _picture(item))), None)
     if isinstance(part, list | tuple) or len(shape := next(_shapes(part), ())) != _PICTURES_RANK - 1:
         return None
     channels, height, width = shape if shape[0] in _CHANNELS else (shape[2], *shape[:2])

@@ -105,8 +105,8 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
                 return OfferTable.given([machine_with(instance, 1.0, instance)], [given_ms])[0]
             having = [offer for offer in catalog.values() if offer.gpu == instance]
             names = [offer.name for offer in sorted(having, key=lambda offer: offer.gpu_count)]
-        rows, known = training.step_times.numbers, training.latencies_ms
-        row = next((rows[name] for name in names if name in known), None)
+        rows, latencies_ms = training.step_times.numbers, training.latencies_ms
+        row = next((rows[name] for name in names if name in latencies_ms), None)
         if row is None:
             way = "give it ({latency_ms}) or " if given_ms is None else ""
             raise InputError(
@@ -397,10 +397,10 @@ class ScaleoutPlans(Struct, frozen=True, dict=True):
             # A GPU that nobody rents out: its curve needs no offer.
             return (), self.context.catalog
         if question.market is not None:
-            found, _ = market_offers(
+            offers, _ = market_offers(
                 self.context, offer_filter, question.market, price=question.price, spot_discount=question.spot_discount
             )
-            return found, {**self.context.catalog, **{offer.name: offer for offer in found}}
+            return offers, {**self.context.catalog, **{offer.name: offer for offer in offers}}
         wanted, names, _ = filtered_context(self.context, offer_filter)
         catalog = wanted.catalog.with_prices(question.price)
         return tuple(catalog[name] for name in catalog if name in names), catalog
@@ -418,12 +418,12 @@ class ScaleoutPlans(Struct, frozen=True, dict=True):
     @cached_property
     def _network(self) -> NetworkParameters:
         question = self.question
-        found = chosen_parameters(question.network, question.parameters, self.source.meta, self.source.pixels)
-        if found is None:
+        parameters = chosen_parameters(question.network, question.parameters, self.source.meta, self.source.pixels)
+        if parameters is None:
             raise InputError(
                 "Give the network, {network} ResNet50, or its parameters, {parameters} 25.6e6.", "network", "parameters"
             )
-        return found
+        return parameters
 
     def _one_gpu(self, row: OfferStep, batch_size: int) -> GpuStep:
         question, parameters = self.question, self._network.count
@@ -463,11 +463,11 @@ class ScaleoutPlans(Struct, frozen=True, dict=True):
     def _curve_row(self, gpus: int, offer: Instance | None, links: Interconnect) -> CurveRow:
         question, source = self.question, self.source
         name, batch = source.instance if offer is None else offer.name, question.global_batch
-        one = self._one_gpu(source.step_at(name, self._batch(gpus)), self._batch(gpus))
-        can = [way for way in Strategy if way is not Strategy.ONE_PROCESS or (one.tensors and gpus <= links.gpus)]
+        on_one = self._one_gpu(source.step_at(name, self._batch(gpus)), self._batch(gpus))
+        can = [way for way in Strategy if way is not Strategy.ONE_PROCESS or (on_one.tensors and gpus <= links.gpus)]
         chosen = Strategy(question.strategy)
         every = {
-            way: self._epoch(scaled_step(self.model, one, links, gpus, way), offer)
+            way: self._epoch(scaled_step(self.model, on_one, links, gpus, way), offer)
             for way in dict.fromkeys((chosen, *can))
         }
         epoch, over_one = every[chosen], None
@@ -475,10 +475,10 @@ class ScaleoutPlans(Struct, frozen=True, dict=True):
             # At most the number of GPUs: one GPU can process the whole batch in consecutive parts.
             whole_ms = source.step_at(name, batch).latency_ms
             if whole_ms is not None:
-                over_one = min(whole_ms, gpus * one.latency_ms) / epoch.step.latency_ms
+                over_one = min(whole_ms, gpus * on_one.latency_ms) / epoch.step.latency_ms
         others = {way: every[way] for way in can}
         return CurveRow(
-            epoch.step, epoch.epoch_s, epoch.epoch_usd, over_one, others, source.fit_at(name, one.batch_size)
+            epoch.step, epoch.epoch_s, epoch.epoch_usd, over_one, others, source.fit_at(name, on_one.batch_size)
         )
 
     def _epoch(self, step: ScaledStep, offer: Instance | None) -> ScaledEpoch:
@@ -493,10 +493,10 @@ class ScaleoutPlans(Struct, frozen=True, dict=True):
         """Offers as whole nodes, as in `ScaledTraining`, with the minimum confidence; NoOffersError if none has it."""
         total = self.question.total_gpus
         several = [offer for offer in self._offers[0] if total or offer.gpu_count > 1]
-        found = self._planned((offer, total or offer.gpu_count, None) for offer in several)
-        sure = [plan for plan in found if self._is_sure(plan)]
-        if found and not sure:
-            best = max(plan_confidence(plan.plan) for plan in found)
+        nodes = self._planned((offer, total or offer.gpu_count, None) for offer in several)
+        sure = [plan for plan in nodes if self._is_sure(plan)]
+        if nodes and not sure:
+            best = max(plan_confidence(plan.plan) for plan in nodes)
             raise NoOffersError(f"No prediction has confidence {self.question.confidence}: the highest is {best.word}.")
         return tuple(sorted(sure, key=lambda plan: (does_not_fit(plan.fit), plan.epoch_usd, plan.epoch_s)))
 
@@ -581,10 +581,10 @@ class ScaleoutPlans(Struct, frozen=True, dict=True):
             if given is None and not self._can_share(gpus):
                 continue
             batch_size, links = given or self._batch(gpus), self._links(offer)
-            one, strategy = self.source.step_at(offer.name, batch_size), Strategy(question.strategy)
-            step = scaled_step(self.model, self._one_gpu(one, batch_size), links, gpus, strategy)
+            step_there, strategy = self.source.step_at(offer.name, batch_size), Strategy(question.strategy)
+            step = scaled_step(self.model, self._one_gpu(step_there, batch_size), links, gpus, strategy)
             scaled[len(places)] = links, step
-            places.append((offer, batch_size, one))
+            places.append((offer, batch_size, step_there))
         steps = [step for _, step in scaled.values()]
         paid = [
             replace(offer, usd_per_hour=step.nodes * offer.usd_per_hour)
@@ -592,7 +592,7 @@ class ScaleoutPlans(Struct, frozen=True, dict=True):
         ]
         table = costed(
             Workload(question.images, 1, validation_images=question.validation_images),
-            on_all_gpus(joined([one for _, _, one in places], paid), scaled),
+            on_all_gpus(joined([step_there for _, _, step_there in places], paid), scaled),
             epoch_limits(question),
             batch_size=np.array([batch_size for _, batch_size, _ in places], int),
             fits=[self.source.fit_at(offer.name, batch_size) for offer, batch_size, _ in places],

@@ -175,8 +175,8 @@ def _point(row: Row) -> ThroughputPoint | SpeedPoint | None:
     point: ThroughputPoint | SpeedPoint = kind(**cells_of(kind, row, "gpu"))
     check_numbers(point, name)
     if point.precision not in PRECISIONS:
-        known = " or ".join(PRECISIONS)
-        raise InputError(f"{name}: precision must be {known}, not {point.precision!r}: only these are predicted.")
+        choices = " or ".join(PRECISIONS)
+        raise InputError(f"{name}: precision must be {choices}, not {point.precision!r}: only these are predicted.")
     return point
 
 

@@ -174,42 +174,42 @@ def custom_instance(cells: Row, shipped: Catalog) -> Instance:
     An empty cell about the machine takes the value of that instance in `shipped`. For other instances it means one
     available GPU with the memory in its specs.
     """
-    known = shipped.get(cells["instance"])
-    if known is None and (not _NAME.fullmatch(cells["instance"]) or ".." in cells["instance"]):
+    listed = shipped.get(cells["instance"])
+    if listed is None and (not _NAME.fullmatch(cells["instance"]) or ".." in cells["instance"]):
         raise InputError(
             f"{cells['instance']!r} can't be a name: begin with a letter or digit, then letters, digits, spaces and "
             ".,:()/_+- without two dots in a row."
         )
-    if known is None:
+    if listed is None:
         return _agreeing(instance_from_row({**cells, **_usual_cells(cells)}, custom=True))
     machine = {}
     for column in MACHINE_COLUMNS:
-        value, text = getattr(known, column), cells[column]
+        value, text = getattr(listed, column), cells[column]
         # "T4" and "Tesla T4" are the same GPU. Rows that contradict the shipped ones are rejected when they are merged.
-        same = not text or (column == "gpu" and _same_gpu(text, known))
+        same = not text or (column == "gpu" and _same_gpu(text, listed))
         machine[column] = text if not same else "" if value is None else str(value)
-    return instance_from_row({**cells, **machine}, custom=True, machine_source=known.machine_source)
+    return instance_from_row({**cells, **machine}, custom=True, machine_source=listed.machine_source)
 
 
 def _usual_cells(row: Row) -> dict[str, str]:
     """Machine cells of an instance that isn't shipped."""
     usual = {"gpu_count": "1", "status": "available", "provider": CUSTOM_PROVIDER}
-    found = {column: row[column] or text for column, text in usual.items()}
+    filled = {column: row[column] or text for column, text in usual.items()}
     if not row["gpu_memory_gib"]:
         try:
-            found["gpu_memory_gib"] = str(load_gpus().find(row["gpu"]).memory_gib)
+            filled["gpu_memory_gib"] = str(load_gpus().find(row["gpu"]).memory_gib)
         except InputError:
             raise InputError(
                 f"{row['instance']}: gpu_memory_gib is empty, and the specs of {row['gpu']!r} are unknown: give it."
             ) from None
-    return found
+    return filled
 
 
-def _same_gpu(text: str, known: Instance) -> bool:
+def _same_gpu(text: str, listed: Instance) -> bool:
     try:
-        return load_gpus().find(text, known.gpu_memory_gib) == load_gpus().find(known.gpu, known.gpu_memory_gib)
+        return load_gpus().find(text, listed.gpu_memory_gib) == load_gpus().find(listed.gpu, listed.gpu_memory_gib)
     except InputError:
-        return text == known.gpu
+        return text == listed.gpu
 
 
 def _agreeing(row: Instance) -> Instance:
@@ -235,10 +235,10 @@ def checked_text(rows: Iterable[Instance], shipped: Catalog) -> str:
     """
     cells = []
     for row in rows:
-        known, values = shipped.get(row.name), {"instance": row.name}
+        listed, values = shipped.get(row.name), {"instance": row.name}
         for column in FILE_COLUMNS[1:]:
             value = getattr(row, column)
-            same = column in MACHINE_COLUMNS and known is not None and value == getattr(known, column)
+            same = column in MACHINE_COLUMNS and listed is not None and value == getattr(listed, column)
             values[column] = "" if same or value is None else str(value)
         cells.append(values)
     text = table_text(FILE_COLUMNS, cells)
@@ -333,7 +333,7 @@ def custom_row(cells: Row, shared: Catalog, gpus: Gpus, gpu_instances: Collectio
     given = {column: text for column, text in cells.items() if text}
     cells = dict.fromkeys(FILE_COLUMNS, "") | default_cells() | given | memory
     name = cells["instance"]
-    same = next((known for known in shared if known.lower() == name.lower()), name)
+    same = next((other for other in shared if other.lower() == name.lower()), name)
     if same != name:
         raise CatalogError(f"There is {same} already: write {same}, or give {name} another name.")
     if name.lower() in gpu_instances:

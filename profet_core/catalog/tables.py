@@ -98,16 +98,16 @@ def cells_of(kind: type, row: Row, key: str) -> dict[str, Any]:
 
     Raises InputError, which names row and column.
     """
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, type_ in kind.__annotations__.items():
         parse, _ = _NUMBERS.get(type_, (str, None))
         text = row.get(name)
         try:
             if text is not None:
-                found[name] = None if not text and _is_optional(type_) else parse(text)
+                values[name] = None if not text and _is_optional(type_) else parse(text)
         except ValueError:
             raise InputError(f"{row[key]}: {name} must be a number, not {_shortened(text or '')!r}.") from None
-    return found
+    return values
 
 
 def check_numbers(record: Struct, name: str) -> None:
