@@ -191,13 +191,13 @@ class RowSampler:
             tf.constant(table, tf.float32) for table in (classes, device_ms, latency, bank.sizes)
         )
         # Each network's rows, repeated to the longest, (networks, longest), and how many, (networks, 1).
-        self._lengths = np.array([[each.rows.sum()] for each in trainings], np.float32)
+        self._lengths = np.array([[training.rows.sum()] for training in trainings], np.float32)
         longest = int(self._lengths.max())
-        rows = [np.resize(np.flatnonzero(each.rows), longest) for each in trainings]
+        rows = [np.resize(np.flatnonzero(training.rows), longest) for training in trainings]
         self._rows_by_network = np.stack(rows).astype(np.int32)
         # All instances' rows lie in one table, one instance after the other.
         self._anchor, self._target = (
-            np.array([[names.index(getattr(each, end)) * count] for each in trainings], np.int32)
+            np.array([[names.index(getattr(training, end)) * count] for training in trainings], np.int32)
             for end in ("anchor", "target")
         )
 
@@ -290,15 +290,15 @@ def fit_member(
             progress(steps)
         return trees
     recipe, device = RECIPES[member], bank.device_classes
-    parts = [_prepare(bank, member, each) for each in trainings]
-    mean, deviation, *known = (np.stack(part) for part in zip(*parts, strict=True))
+    parts = [_prepare(bank, member, training) for training in trainings]
+    mean, deviation, *fitted = (np.stack(part) for part in zip(*parts, strict=True))
     widths = (mean.shape[-1], *HIDDEN, outputs_of(member, device))
     layers = _initial_layers(len(trainings), widths, recipe, seed)
     optimizer = keras.optimizers.AdamW(OneCycle(PEAK_RATE, steps), weight_decay=WEIGHT_DECAY)
     variables = [value for layer in layers for value in layer]
     optimizer.build(variables)
     sampler = RowSampler(bank, trainings, recipe.composed, seed)
-    shift, scale, constants = (tf.constant(value, tf.float32) for value in (mean, deviation, known[0]))
+    shift, scale, constants = (tf.constant(value, tf.float32) for value in (mean, deviation, fitted[0]))
 
     # Compiled, the class-ratio network's many small sums run slower than TensorFlow's own kernels.
     @tf.function(jit_compile=member == HOMOGENEOUS)
@@ -320,7 +320,7 @@ def fit_member(
     # Standardization is folded into the first layer.
     kernels[0] = kernels[0] / np.swapaxes(deviation, 1, 2)
     biases[0] = biases[0] - mean @ kernels[0]
-    return MemberModels(member, known[0], known[1], known[2], tuple(kernels), tuple(biases))
+    return MemberModels(member, fitted[0], fitted[1], fitted[2], tuple(kernels), tuple(biases))
 
 
 def _prepare(

@@ -100,12 +100,12 @@ def read_dataset(folder: Path) -> Dataset:
         hashes = {name: str(document["files"][name]) for name in TABLES}
         sources = tuple(
             DataSource(
-                _text(one["name"]),
-                _text(one["kind"]),
-                {_text(name): _text(hash_) for name, hash_ in one["files"].items()},
-                _text(one["licence"]),
+                _text(source["name"]),
+                _text(source["kind"]),
+                {_text(name): _text(hash_) for name, hash_ in source["files"].items()},
+                _text(source["licence"]),
             )
-            for one in document["sources"]
+            for source in document["sources"]
         )
         instances = {
             _text(name): InstanceFacts(*(_text(facts[fact]) for fact in ("gpu", "driver", "host")))
@@ -162,7 +162,7 @@ def _text(value: object) -> str:
 
 def _check_references(folder: Path, dataset: Dataset) -> None:
     cells, operations = dataset.cells, dataset.operations
-    for path, known in (
+    for path, names in (
         (folder / CELLS_FILE, cells["cell"].is_unique),
         (folder / CELLS_FILE, cells["instance"].isin(list(dataset.instances)).all()),
         (folder / CELLS_FILE, cells["source"].isin([source.name for source in dataset.sources]).all()),
@@ -170,7 +170,7 @@ def _check_references(folder: Path, dataset: Dataset) -> None:
         (folder / OPERATIONS_FILE, all(_is_line(text) for text in operations["operation"].unique())),
         (folder / OPERATIONS_FILE, operations["cell"].isin(dataset.profiled["cell"]).all()),
     ):
-        if not known:
+        if not names:
             raise _damaged(path)
 
 

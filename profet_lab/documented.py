@@ -375,8 +375,10 @@ def predicted_ends(rows: pd.DataFrame, predictions: pd.DataFrame, predicted: str
     parts = []
     for (anchor, target), part in predictions.groupby(["anchor", "target"]):
         true, ends = (curves_of(part, value, axis) for value in ("true_ms", predicted))
-        known = true.assign(low_ms=ends.iloc[:, 0], high_ms=ends.iloc[:, -1], anchor=str(anchor), instance=str(target))
-        parts.append(known.rename_axis(index=["model", "other_size"], columns=None).reset_index())
+        ends_ms = true.assign(
+            low_ms=ends.iloc[:, 0], high_ms=ends.iloc[:, -1], anchor=str(anchor), instance=str(target)
+        )
+        parts.append(ends_ms.rename_axis(index=["model", "other_size"], columns=None).reset_index())
     return pd.concat(parts, ignore_index=True).merge(rows[[*_KEYS, "head_share"]], on=_KEYS, how="left")
 
 
@@ -384,9 +386,9 @@ def scaled(inner_ms: InnerMs, ends: pd.DataFrame, axis: str) -> pd.DataFrame:
     """Columns instance, true_ms and scaled_ms, a row each inner size of each curve."""
     parts = []
     for model, part in ends.groupby("model"):
-        found = inner_ms(str(model), part)
+        inner = inner_ms(str(model), part)
         parts += [
-            pd.DataFrame({"instance": part["instance"], "true_ms": part[size], "scaled_ms": found[:, column]})
+            pd.DataFrame({"instance": part["instance"], "true_ms": part[size], "scaled_ms": inner[:, column]})
             for column, size in enumerate(KNOTS[axis][1:-1])
         ]
     return pd.concat(parts, ignore_index=True)
@@ -397,9 +399,9 @@ def learned_inner_ms(rows: pd.DataFrame, axis: str) -> InnerMs:
     scalers = dict(held_out_scalers(rows, axis))
 
     def inner_ms(model: str, part: pd.DataFrame) -> np.ndarray:
-        low_ms, high_ms, *known = part[["low_ms", "high_ms", "other_size", "head_share"]].to_numpy(float).T
+        low_ms, high_ms, *sizes = part[["low_ms", "high_ms", "other_size", "head_share"]].to_numpy(float).T
         rising_ms = np.maximum(high_ms, low_ms * (1 + 1e-9))
-        return scalers[model].inner_ms(part["instance"].tolist(), low_ms, rising_ms, *known)
+        return scalers[model].inner_ms(part["instance"].tolist(), low_ms, rising_ms, *sizes)
 
     return inner_ms
 

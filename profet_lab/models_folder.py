@@ -253,16 +253,16 @@ def _tree_stack(models: Sequence[Sequence[tuple[Any, Callable[[Any], _Content]]]
             roots[-1].append(len(nodes))
             waiting = [root]
             for place, node in enumerate(waiting):
-                found = content(node)
-                if isinstance(found, tuple):
-                    column, threshold, left, right = found
+                split = content(node)
+                if isinstance(split, tuple):
+                    column, threshold, left, right = split
                     nodes.append((column, len(waiting) - place, threshold))
                     waiting += [left, right]
                 else:
-                    nodes.append((0, 0, found))
-    most, nothing = max(len(each) for each in roots), len(nodes)
+                    nodes.append((0, 0, split))
+    most, nothing = max(len(root) for root in roots), len(nodes)
     features, steps, numbers = (np.array(column) for column in zip(*nodes, (0, 0, 0.0), strict=True))
-    filled = np.array([[*each, *[nothing] * (most - len(each))] for each in roots])
+    filled = np.array([[*root, *[nothing] * (most - len(root))] for root in roots])
     return TreeStack(roots=filled, features=features, steps=steps, numbers=numbers, inputs=inputs)
 
 

@@ -491,10 +491,10 @@ def _scaleout_section(report: Report, model: ScaleoutModel) -> dict[str, Any]:
     sets = report["data_sets"]
     what = {"network": "network", "gpu": "GPU model", "group": "framework", "count": "number of GPUs"}
     parts = [
-        {"data_set": name, "what": words, **found[by]}
-        for name, found in sets.items()
+        {"data_set": name, "what": words, **rows[by]}
+        for name, rows in sets.items()
         for by, words in what.items()
-        if by in found
+        if by in rows
     ]
     return {
         "parts": parts,

@@ -106,7 +106,7 @@ def make_samples(measurements: Measurements, parameters: pd.Series, folder: Path
     """
     bank = class_bank(measurements)
     rows = {choice: _repeat(measurements, choice) for choice in CHOICES}
-    held_out_ms = {known: _held_out_ms(bank, rows, known) for known in (True, False)}
+    held_out_ms = {latency_known: _held_out_ms(bank, rows, latency_known) for latency_known in (True, False)}
     out.mkdir(exist_ok=True)
     for stale in out.glob("*.json"):
         stale.unlink()
@@ -253,10 +253,10 @@ def _repeat(measurements: Measurements, choice: Choice) -> int:
     return int(rows[order[len(rows) // 2]])
 
 
-def _held_out_ms(bank: ClassBank, rows: Mapping[Choice, int], known: bool) -> dict[Choice, dict[str, float]]:
+def _held_out_ms(bank: ClassBank, rows: Mapping[Choice, int], latency_known: bool) -> dict[Choice, dict[str, float]]:
     """Return predictions of members that never saw a sample's architecture, milliseconds on each other instance."""
     targets = {choice: [name for name in bank.instances if name != choice.anchor] for choice in CHOICES}
-    (out_of_fold,) = predict_cases(bank, [_sample_folds(bank, rows, targets, known)], seed=SEED)
+    (out_of_fold,) = predict_cases(bank, [_sample_folds(bank, rows, targets, latency_known)], seed=SEED)
     return {
         choice: {
             target: round(float(out_of_fold.ensemble_ms((choice.anchor, target), _name(choice))[0]), 3)

@@ -234,7 +234,7 @@ def _throughputs(table: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
         BROKEN_FILE: (rows["gpu"] == "TITAN Xp") & (rows["precision"] == "fp32") & (rows["gpus"] == 4),
     }
     is_one_process = rows["framework"].str.contains("torchvision")
-    found = {
+    columns = {
         "data_set": THROUGHPUTS,
         "source": rows["source_repo"] + " " + names,
         "gpu": rows["gpu"].map(gpu_model),
@@ -250,7 +250,7 @@ def _throughputs(table: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
         "latency_ms": rows["gpus"] * rows["batch_size"] / rows["images_per_s"] * MS_PER_S,
         "excluded": _first_of(excluded),
     }
-    return pd.DataFrame(found), unusable
+    return pd.DataFrame(columns), unusable
 
 
 #: Images per second of one V100 above which it trains in mixed precision: captions don't always name it.
@@ -337,10 +337,10 @@ def fitted_model(rows: pd.DataFrame) -> ScaleoutModel:
     def errors(logs: Array) -> Array:
         return np.concatenate([weights * (np.log(predicted(_model(logs))) - true_log), _PRIOR_WEIGHT * (logs - starts)])
 
-    found = least_squares(
+    solution = least_squares(
         errors, starts, loss="soft_l1", f_scale=_ROBUST_FROM, bounds=(starts - _RANGE, most), tr_solver="lsmr"
     )
-    return _model(found.x)
+    return _model(solution.x)
 
 
 def _predictor(rows: pd.DataFrame) -> Callable[[ScaleoutModel], Array]:
@@ -435,11 +435,11 @@ def added_shares(rows: pd.DataFrame, predicted_ms: Array) -> Array:
     return 1 - rows["one_gpu_ms"].to_numpy() / predicted_ms
 
 
-def log_half_widths(rows: pd.DataFrame, predicted_ms: Array, found: Widths) -> Array:
+def log_half_widths(rows: pd.DataFrame, predicted_ms: Array, fitted: Widths) -> Array:
     """Of each row's interval, in the logarithm, by `widths`; shape (rows,)."""
     added = added_shares(rows, predicted_ms).tolist()
     kinds = zip(rows["strategy"], rows["link"], rows["nodes"], rows["gpus"], added, strict=True)
-    log_sds = [found.of(*kind).log_sd(share, gpus) for *kind, gpus, share in kinds]
+    log_sds = [fitted.of(*kind).log_sd(share, gpus) for *kind, gpus, share in kinds]
     return quantile() * np.array(log_sds)
 
 
@@ -454,14 +454,14 @@ def _regressed(errors: Array, added: Array, doublings: Array) -> Width:
     """Quantile regression of errors, no coefficient negative (Koenker and Bassett 1978, as a linear program)."""
     n = len(errors)
     features = np.column_stack([np.ones(n), added, doublings])
-    found = linprog(
+    solution = linprog(
         np.concatenate([np.zeros(3), np.full(n, _HELD_SHARE), np.full(n, 1 - _HELD_SHARE)]),
         A_eq=np.hstack([features, np.eye(n), -np.eye(n)]),
         b_eq=errors,
         bounds=[(_MIN_WIDTH, None), *[(0, None)] * (2 + 2 * n)],
         method="highs",
     )
-    return Width(*(float(value) for value in found.x[:3]))
+    return Width(*(float(value) for value in solution.x[:3]))
 
 
 #: Columns whose values are held out in turn; empty ones are not.
@@ -495,16 +495,16 @@ def scaleout_content(folder: Path) -> dict:
     rows = kept(load_scale_rows(folder)[0])
     model = fitted_model(rows)
     times_ms = {by: held_out_ms(rows, by) for by in (NETWORK, GPU, GROUP)}
-    found = widths(pd.concat([rows] * len(times_ms)), np.concatenate(list(times_ms.values())))
+    fitted = widths(pd.concat([rows] * len(times_ms)), np.concatenate(list(times_ms.values())))
     # Without K80, or without DLPerf's one network and GPU, nothing speaks of one of the two networks.
-    found = replace(found, network=widths(rows, times_ms[GROUP]).network)
+    fitted = replace(fitted, network=widths(rows, times_ms[GROUP]).network)
     content = {
         "schema_version": SCALEOUT_VERSION,
         "link_efficiency": {str(link): value for link, value in model.link_efficiency.items()},
         **{name: getattr(model, name) for name in NUMBERS},
-        "widths": {str(link): asdict(width) for link, width in found.several.items()},
-        "one_process_widths": {str(link): asdict(width) for link, width in found.one_process.items()},
-        "network_width": asdict(found.network),
+        "widths": {str(link): asdict(width) for link, width in fitted.several.items()},
+        "one_process_widths": {str(link): asdict(width) for link, width in fitted.one_process.items()},
+        "network_width": asdict(fitted.network),
         "log_sds": _log_sds(rows),
         "fitted_on": {
             "rows": dict(Counter(rows["data_set"])),
@@ -578,8 +578,8 @@ def link_kinds(rows: pd.DataFrame) -> list[str]:
 def judged_steps(rows: pd.DataFrame, by: str, progress: Progress | None = None) -> pd.DataFrame:
     """Return the rows with predicted_ms, log_half_width, and whether the interval is right, `inside`."""
     tasks = [(rows, by, name) for name in sorted(set(rows[by]) - {""})]
-    found = pd.concat(run_tasks(held_out_fold, tasks, progress=progress)).sort_index()
-    return found.assign(inside=covered(found, found["predicted_ms"].to_numpy(), found["log_half_width"].to_numpy()))
+    judged = pd.concat(run_tasks(held_out_fold, tasks, progress=progress)).sort_index()
+    return judged.assign(inside=covered(judged, judged["predicted_ms"].to_numpy(), judged["log_half_width"].to_numpy()))
 
 
 def scale_errors(rows: pd.DataFrame) -> dict[str, float]:

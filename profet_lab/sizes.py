@@ -324,7 +324,7 @@ def _figures(rows: pd.DataFrame) -> dict[str, float]:
     if "proportional" in rows:
         values["proportional"] = np.expm1(rows["proportional"]).abs()
     values["coverage_90"] = (rows["log_error"].abs() <= rows["log_half_width"]).astype(float)
-    means = {name: float(100 * each.groupby(rows["model"]).mean().mean()) for name, each in values.items()}
+    means = {name: float(100 * errors.groupby(rows["model"]).mean().mean()) for name, errors in values.items()}
     half_pct = float(100 * np.sinh(rows["log_half_width"]).median())
     return {"n": len(rows), **means, "median_interval_pct": half_pct}
 
@@ -344,8 +344,8 @@ def _between_table(
     parts = [pd.DataFrame({"model": [], "log_error": [], "log_half_width": []})]
     for anchor, (model, part) in product(measurements.instances, curves.groupby(level="model")):
         steps = rows[anchor].drop_duplicates(_KEYS).set_index(["model", "instance", other])
-        known = [steps[steps[own] == size] for size in ends]
-        part = part[part.index.isin(known[0].index) & part.index.isin(known[1].index)]
+        at_ends = [steps[steps[own] == size] for size in ends]
+        part = part[part.index.isin(at_ends[0].index) & part.index.isin(at_ends[1].index)]
         if part.empty:
             continue
         scaling = models[anchor][str(model)]
@@ -356,7 +356,7 @@ def _between_table(
                 np.zeros(len(at_end)),
                 scaling.growth(at_end.index.get_level_values("instance").tolist(), _signs(at_end)),
             )
-            for size, at_end in zip(ends, (steps.loc[part.index] for steps in known), strict=True)
+            for size, at_end in zip(ends, (steps.loc[part.index] for steps in at_ends), strict=True)
         )
         rising = replace(last, log_ms=np.maximum(first.log_ms, last.log_ms))
         scaled = scale_from_two(first, rising, errors[str(model)], _along(axis, np.array(inner, float)))
@@ -448,9 +448,9 @@ def curve_rows(measurements: Measurements, axis: str) -> pd.DataFrame:
         keys = curves.index.set_names(["model", "other_size"])
         for anchor in measurements.instances:
             if anchor != instance:
-                known = _nearest(shares[anchor], keys)
+                nearest = _nearest(shares[anchor], keys)
                 part = curves.set_axis(keys).reset_index().rename_axis(columns=None)
-                parts.append(part.assign(instance=instance, anchor=anchor, head_share=known))
+                parts.append(part.assign(instance=instance, anchor=anchor, head_share=nearest))
     columns = ["instance", "anchor", "model", "other_size", "head_share", *KNOTS[axis]]
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
@@ -481,12 +481,12 @@ def held_out_scalers(rows: pd.DataFrame, axis: str) -> Iterator[tuple[str, Learn
 def _nearest(shares: pd.Series, keys: pd.Index) -> np.ndarray:
     """Return the share at each (model, other size) of `keys`, or at the model's nearest profiled other size."""
     by_model = {model: part.droplevel(0) for model, part in shares.groupby(level=0)}
-    found = np.full(len(keys), np.nan)
+    nearest = np.full(len(keys), np.nan)
     for row, (model, other_size) in enumerate(keys):
         if model in by_model:
             distances = np.abs(np.log(by_model[model].index.to_numpy(float) / other_size))
-            found[row] = by_model[model].iloc[int(distances.argmin())]
-    return found
+            nearest[row] = by_model[model].iloc[int(distances.argmin())]
+    return nearest
 
 
 def _head_shares(measurements: Measurements, axis: str) -> dict[str, pd.Series]:
@@ -526,8 +526,8 @@ def _inputs(rows: pd.DataFrame, axis: str) -> tuple[np.ndarray, np.ndarray, np.n
     """Return inputs of a correction, what it corrects at the inner knots, and the measured curves, milliseconds."""
     curves_ms, other_sizes = rows[list(KNOTS[axis])].to_numpy(float), rows["other_size"].to_numpy(float)
     low_ms, high_ms = curves_ms[:, 0], curves_ms[:, -1]
-    known = not np.isnan(other_sizes).all()
-    inputs = informed_inputs(axis, low_ms, high_ms, other_sizes) if known else end_inputs(low_ms, high_ms)
+    any_known = not np.isnan(other_sizes).all()
+    inputs = informed_inputs(axis, low_ms, high_ms, other_sizes) if any_known else end_inputs(low_ms, high_ms)
     return inputs, scaling_model_ms(axis, low_ms, high_ms, rows["head_share"].to_numpy(float)), curves_ms
 
 

@@ -184,10 +184,10 @@ def class_bank(measurements: Measurements) -> ClassBank:
         for name, times_us in measurements.times_us.items()
     }
     inputs = {
-        (name, known): step_inputs(
-            times[name], len(classes.device), idle, measurements.latency_ms[name] if known else None, sizes
+        (name, latency_known): step_inputs(
+            times[name], len(classes.device), idle, measurements.latency_ms[name] if latency_known else None, sizes
         )
         for name in times
-        for known in (True, False)
+        for latency_known in (True, False)
     }
     return ClassBank(workloads, dict(measurements.latency_ms), classes, times, inputs, sizes)
