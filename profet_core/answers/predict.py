@@ -217,7 +217,11 @@ def predicted_training(
         warnings += [Note(Code.SECOND_PROFILE, text=note) for note in second.warnings if note not in first.warnings]
         known = joint_predictions((first, second))
     is_large = (first.pixels or 0) > AXIS_RANGE["pixels"][1]
-    if question.at_pixels is not None and not is_large and any(one.pixels != question.at_pixels for one in known):
+    if (
+        question.at_pixels is not None
+        and not is_large
+        and any(prediction.pixels != question.at_pixels for prediction in known)
+    ):
         warnings.append(Note(Code.MORE_CLASSES))
     pixels = first.pixels if question.at_pixels is None else question.at_pixels
     batch_size = first.batch_size if question.at_batch is None else question.at_batch
