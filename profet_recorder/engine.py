@@ -207,7 +207,7 @@ class ObservedSizes:
         """Note the sizes of a batch, or those that are known."""
         if not isinstance(batch, BatchSizes):
             batch = batch_sizes(batch, channels_last=self._channels_last)
-        self._now = larger(self._now, batch)
+        self._now = with_larger_images(self._now, batch)
 
     def end_pass(self) -> None:
         """Gradients were accumulated: what is observed next is another batch of the same step."""
@@ -221,20 +221,20 @@ class ObservedSizes:
         self.end_pass()
         examples = sum(sizes.batch_size or 0 for sizes in self._passes)
         self.passes = len(self._passes)
-        largest = functools.reduce(larger, self._passes)
+        largest = functools.reduce(with_larger_images, self._passes)
         self.last = replace(largest, batch_size=examples or None, is_guess=largest.is_guess and self.passes == 1)
         self._passes = []
 
 
-def larger(first: BatchSizes, second: BatchSizes) -> BatchSizes:
-    """Return the one with the larger pictures, the first of equals; one that is known goes before one that is not."""
+def with_larger_images(first: BatchSizes, second: BatchSizes) -> BatchSizes:
+    """Return the sizes with the larger pictures, the first of equals; sizes that are known go before unknown ones."""
     if first == NO_SIZES:
         return second
     return second if (second.pixels or 0) > (first.pixels or 0) else first
 
 
-def either(first: BatchSizes, second: BatchSizes) -> BatchSizes:
-    """Return the first one, with what it lacks from the second."""
+def completed(first: BatchSizes, second: BatchSizes) -> BatchSizes:
+    """Return the first sizes; what they lack is taken from the second."""
     if first.batch_size is None or (first.is_guess and second.batch_size is not None):
         first = replace(first, batch_size=second.batch_size, is_guess=second.is_guess)
     if first.height is None:

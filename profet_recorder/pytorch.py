@@ -26,12 +26,12 @@ from profet_recorder.engine import (
     StepFacts,
     StepKind,
     as_arguments,
-    either,
+    completed,
     has_updated,
     keras_flavour,
-    larger,
     observed,
     step_warnings,
+    with_larger_images,
 )
 from profet_recorder.plan import RecorderError, print_once
 
@@ -237,7 +237,7 @@ class PyTorchEngine:
             yield "There is a GPU, but the network's parameters are on the CPU: move it with .to('cuda')."
 
     def _step_sizes(self) -> BatchSizes:
-        sizes = either(self._sizes.last, self._calls.sizes(self._known()[1]))
+        sizes = completed(self._sizes.last, self._calls.sizes(self._known()[1]))
         return replace(sizes, batch_size=sizes.batch_size and sizes.batch_size * self._batches())
 
     def _batches(self) -> int:
@@ -437,7 +437,7 @@ class _ObservedCalls:
         """Sizes of the largest pictures that networks with any of these weights were fed."""
         largest = NO_SIZES
         for network in self.trained(weights):
-            largest = larger(largest, self._sizes[id(network)].last)
+            largest = with_larger_images(largest, self._sizes[id(network)].last)
         return largest
 
     def ran_without_gradients(self, weights: Collection[int]) -> bool:

@@ -24,14 +24,14 @@ from profet_recorder.engine import (
     StepFacts,
     StepKind,
     batch_sizes,
-    either,
+    completed,
     has_updated,
     keras_flavour,
-    larger,
     observed,
     step_warnings,
     trained_kind,
     updates_made,
+    with_larger_images,
 )
 from profet_recorder.plan import RecorderError, print_once
 
@@ -177,7 +177,7 @@ class TensorFlowEngine:
         self._sizes.end_step()
         self._calls.end_step()
         trained = sum(math.prod(weight.shape) for weight in self._trained().values())
-        return StepKind(either(self._sizes.last, self._calls.sizes.last), self._sizes.passes, trained)
+        return StepKind(completed(self._sizes.last, self._calls.sizes.last), self._sizes.passes, trained)
 
     def end_profiled_step(self) -> None:
         """Close the mark."""
@@ -229,7 +229,7 @@ class TensorFlowEngine:
             compiled=self._saw_compiled or None,
             onednn=_onednn(),
         )
-        return meta, either(self._sizes.last, self._calls.sizes.last), tuple(self._warnings())
+        return meta, completed(self._sizes.last, self._calls.sizes.last), tuple(self._warnings())
 
     def _trained(self) -> dict[int, Any]:
         """Weights that optimizers update, by `id`: those of the models given, else those of the optimizers given."""
@@ -261,7 +261,7 @@ class TensorFlowEngine:
             [self._calls.weights([optimizer]) for optimizer in optimizers],
             1,
             (sum(math.prod(weight.shape) for weight in frozen.values()), self._parameters() or 0),
-            either(self._sizes.last, self._calls.sizes.last),
+            completed(self._sizes.last, self._calls.sizes.last),
             self._sizes.passes,
         )
         is_keras_3 = self._flavour() == "keras" and not str(sys.modules["keras"].__version__).startswith("2.")
@@ -455,7 +455,7 @@ class ObservedKeras:
             sizes, last = batch_sizes(inputs, channels_last=True), self.sizes.last
             # A graph of its own for an epoch's last, smaller batch shows nothing of the steps that follow.
             is_rest = is_in_graph() and sizes.pixels == last.pixels and (sizes.batch_size or 0) < (last.batch_size or 0)
-            self._fed = self._fed if is_rest else larger(self._fed, sizes)
+            self._fed = self._fed if is_rest else with_larger_images(self._fed, sizes)
             # Last, for not everything that is fed can be referred to.
             first, before = inputs.get(0), self._inputs.pop(id(layer), lambda: None)()
             self.is_fed_again = first is not None and before is first

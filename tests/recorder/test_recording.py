@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from profet_profiles.record import HOST_IDLE, NO_DEVICE, NO_WORK, STAND_IN, ProfileMeta
-from profet_recorder.engine import NO_SIZES, BatchSizes, ObservedSizes, StepFacts, StepKind, batch_sizes, either
+from profet_recorder.engine import NO_SIZES, BatchSizes, ObservedSizes, StepFacts, StepKind, batch_sizes, completed
 from profet_recorder.plan import RecorderError, record_plan
 from profet_recorder.recording import ON_CPU, Recording, Times, next_step, recorded_profile, summary
 from tests.made.chrome_traces import op, update
@@ -203,9 +203,9 @@ def test_pixels_are_the_side_of_a_square_and_what_one_batch_lacks_the_other_tell
     assert BatchSizes(1, 224, 224).pixels == 224
     assert BatchSizes(1, 200, 300).pixels == 245
     assert BatchSizes(1).pixels is None
-    assert either(BatchSizes(8), BatchSizes(None, 32, 32)) == BatchSizes(8, 32, 32)
-    assert either(BatchSizes(8, 16, 16), BatchSizes(4, 32, 32)) == BatchSizes(8, 16, 16)
-    assert either(BatchSizes(3, is_guess=True), BatchSizes(8, 32, 32)) == BatchSizes(8, 32, 32)
+    assert completed(BatchSizes(8), BatchSizes(None, 32, 32)) == BatchSizes(8, 32, 32)
+    assert completed(BatchSizes(8, 16, 16), BatchSizes(4, 32, 32)) == BatchSizes(8, 16, 16)
+    assert completed(BatchSizes(3, is_guess=True), BatchSizes(8, 32, 32)) == BatchSizes(8, 32, 32)
 
 
 def test_the_largest_pictures_of_a_step_count():
