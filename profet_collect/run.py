@@ -310,7 +310,7 @@ def machine_at_hand(frameworks: Sequence[Framework], device: Device, threads: in
     gpu = str(first.gpu)
     if device == "cpu":
         # What stands in for a GPU; with other threads it is another one.
-        gpu = _processor_name() + ("" if threads is None else f" on {threads} thread{'s' * (threads > 1)}")
+        gpu = _processor_name() + ("" if threads is None else f" on {threads} thread{'s' if threads > 1 else ''}")
     return MeasuringMachine(device, gpu, first.capability, _driver(device), threads, seen, start_s)
 
 

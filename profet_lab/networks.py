@@ -260,7 +260,8 @@ def _unet(is_padded: bool) -> Any:
         layers: list[nn.Module] = []
         for width in (channels, filters):
             layers.append(nn.Conv2d(width, filters, 3, padding=int(is_padded), bias=not is_padded))
-            layers += [nn.BatchNorm2d(filters)] * is_padded
+            if is_padded:
+                layers.append(nn.BatchNorm2d(filters))
             layers.append(nn.ReLU())
         return nn.Sequential(*layers)
 
@@ -394,8 +395,8 @@ def _ultralytics() -> Iterator[Named]:
             build = partial(getattr(tasks, f"{task_class}Model"), settings, verbose=False)
             own = _DEFAULT_PIXELS if task == "cls" else 640
             # Not the networks that were first published by these names: Ultralytics adds a letter, too.
-            is_changed = base in ("yolov3", "yolov5")
-            yield _of_torch(name + "u" * is_changed, build, own, _yolo)
+            added = "u" if base in ("yolov3", "yolov5") else ""
+            yield _of_torch(name + added, build, own, _yolo)
             if base == "yolov5":
                 yield _of_torch(name, partial(_with_anchors, build), own, _yolo)
 

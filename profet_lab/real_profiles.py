@@ -195,7 +195,8 @@ def figures(checks: Sequence[Report]) -> dict[str, float]:
     for case, ending in (("with_latency", ""), ("without_latency", "_without_latency")):
         rows = [(check[case], check["truth_ms"]) for check in checks]
         means[f"mape_{case}"] = sum(abs(100 * (row["latency_ms"] / true - 1)) for row, true in rows) / n
-        means[f"coverage_90{ending}"] = sum(100.0 * (row["low_ms"] <= true <= row["high_ms"]) for row, true in rows) / n
+        inside = [row["low_ms"] <= true <= row["high_ms"] for row, true in rows]
+        means[f"coverage_90{ending}"] = 100.0 * sum(inside) / n
     return means
 
 

@@ -566,7 +566,7 @@ HELD_OUT = {TENSORFLOW_2017: (NETWORK, GPU), THROUGHPUTS: (NETWORK, GPU), DLPERF
 def link_kinds(rows: pd.DataFrame) -> list[str]:
     """Kind of link of each row, in words: in a machine, or between machines with the precision."""
     return [
-        Link(link).words + " (one process)" * (strategy == Strategy.ONE_PROCESS)
+        f"{Link(link).words}{' (one process)' if strategy == Strategy.ONE_PROCESS else ''}"
         if nodes == 1
         else f"{node.network_gbit_per_s:g} Gb/s between machines, {'AMP' if precision == 'fp16' else 'FP32'}"
         for link, strategy, nodes, node, precision in zip(

@@ -246,7 +246,7 @@ def _ignored(events: PyTorchEvents, totals: StepTotals) -> Iterator[str]:
             f"the length of a profiled step ({totals.step_us / US_PER_MS:.4g} ms): it is shorter without the profiler"
         )
     if any(height != width for height, width in sizes) or len(sizes) > 1:
-        several = ", and others" * (len(sizes) > 1)
+        several = ", and others" if len(sizes) > 1 else ""
         yield f"the shape of images of {height} x {width} pixels{several}: they count as square ones of the same area"
     if events.untimed:
         share = events.untimed / (events.untimed + len(events.host.begins) + len(events.calls.begins))
@@ -254,7 +254,7 @@ def _ignored(events: PyTorchEvents, totals: StepTotals) -> Iterator[str]:
 
 
 def _marks(count: int) -> str:
-    return f"{count} ProfilerStep mark{'s' * (count > 1)}"
+    return f"{count} ProfilerStep mark{'s' if count > 1 else ''}"
 
 
 READER = Reader(NAME, looks_like, read)

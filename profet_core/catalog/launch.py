@@ -172,8 +172,10 @@ def _skypilot(offer: Instance, cloud: str, lines: list[str]) -> str:
     has_region = cloud not in ("vast", "runpod") and offer.region != ANYWHERE and re.fullmatch(r"[\w-]+", offer.region)
     fields = [f"  infra: {cloud}/{offer.region}" if has_region else f"  infra: {cloud}"]
     fields.append(f"  accelerators: {gpu}:{offer.gpu_count}")
-    fields += [f"  instance_type: {offer.provider}_{machine}"] * (cloud == "shadeform")
-    fields += ["  use_spot: true"] * (offer.market == SPOT)
+    if cloud == "shadeform":
+        fields.append(f"  instance_type: {offer.provider}_{machine}")
+    if offer.market == SPOT:
+        fields.append("  use_spot: true")
     return _yaml(["resources:", *fields, "run: |", *(f"  {line}".rstrip() for line in lines)])
 
 

@@ -62,9 +62,8 @@ def headline(advice: Recommended) -> str:
 def _other_options(advice: Recommended) -> str:
     """Why the other plans are none: ' (the others are retired)'."""
     others = [plan for plan in advice.plans if plan not in advice.choices]
-    retired = [plan for plan in others if not plan.is_rentable]
-    reasons = [f"are {RETIRED}"] * bool(retired) + ["may not fit in memory"] * (len(retired) < len(others))
-    return f" (the others {' or '.join(reasons)})" if others else ""
+    reasons = {"may not fit in memory" if plan.is_rentable else f"are {RETIRED}" for plan in others}
+    return f" (the others {' or '.join(sorted(reasons))})" if others else ""
 
 
 def closest_sentence(advice: Recommended) -> str:
