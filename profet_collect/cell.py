@@ -203,8 +203,8 @@ def main(task_text: str, answer: str) -> None:
         Path("/proc/self/oom_score_adj").write_text("1000")
     task = msgspec.json.decode(task_text, type=CellTask)
     nothing_measured = task.cell is None
-    found = import_module(_MODULES[task.framework]).seen(task) if nothing_measured else measure_here(task).document()
-    write_whole(Path(answer), msgspec.json.encode(found))
+    answered = import_module(_MODULES[task.framework]).seen(task) if nothing_measured else measure_here(task).document()
+    write_whole(Path(answer), msgspec.json.encode(answered))
     # A framework's own end may hang or crash; the answer is there.
     sys.stderr.flush()
     os._exit(0)

@@ -65,8 +65,8 @@ def looks_like(head: bytes) -> bool:
 def read(content: Content) -> Profile:
     """Read a trace of one step, or of several marked ones."""
     events = _Events()
-    for some in ChromeTrace(content, Args).events():
-        for event in some:
+    for part in ChromeTrace(content, Args).events():
+        for event in part:
             events.add(event)
     return events.trace().profile(NAME, nothing_found(content.head, _NOTHING), content.check_time)
 

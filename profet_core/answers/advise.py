@@ -222,8 +222,8 @@ def best_batch(context: Context, answer: AdviseAnswer) -> BestBatch | None:
     cheapest = advice.cheapest.plan if advice.limits.deadline_s is None else advice.answer
     best, best_size = cheapest, training.batch_size
     for size, steps in zip(_BATCH_SIZES, tables, strict=True):
-        numbers, known = steps.numbers, steps.latencies_ms.keys() & rented.keys()
-        fitting = [name for name, fit in fits.items() if name in known and (fit.largest_batch or 0) >= size]
+        numbers, measured = steps.numbers, steps.latencies_ms.keys() & rented.keys()
+        fitting = [name for name, fit in fits.items() if name in measured and (fit.largest_batch or 0) >= size]
         if not fitting:
             continue
         offers = [rented[name] for name in fitting]

@@ -105,8 +105,8 @@ def predicted_profile(
         )
     if is_transformer(profile, question.network):
         asked = structs.replace(question, latency_ms=latency_ms, anchor=anchor)
-        found = recorded_transformer(context, asked, profile, anchor)
-        return network_prediction(context, structs.replace(asked, profile=found))
+        network = recorded_transformer(context, asked, profile, anchor)
+        return network_prediction(context, structs.replace(asked, profile=network))
     if latency_ms is None and not question.without_latency:
         latency_ms = profile.meta.step_latency_ms
     every: PredictOptions = {
@@ -177,7 +177,7 @@ class PredictedTraining(Struct, frozen=True):
     @property
     def scaled(self) -> bool:
         """Whether the steps are scaled from a profile's size."""
-        own = any(one.is_at(self.batch_size, self.pixels) for one in self.known)
+        own = any(prediction.is_at(self.batch_size, self.pixels) for prediction in self.known)
         return self.prediction.batch_size is not None and not own
 
     @property
@@ -191,7 +191,9 @@ def predicted_training(
 ) -> PredictedTraining:
     """Predict the profile, and scale its latencies to `at_batch` and `at_pixels` if these are given.
 
-    `prediction`: the answer of `predicted_question`, if it is known.
+    Parameters
+    ----------
+    prediction : the answer of `predicted_question`, if it is known.
 
     Raises
     ------
@@ -215,7 +217,11 @@ def predicted_training(
         warnings += [Note(Code.SECOND_PROFILE, text=note) for note in second.warnings if note not in first.warnings]
         known = joint_predictions((first, second))
     is_large = (first.pixels or 0) > AXIS_RANGE["pixels"][1]
-    if question.at_pixels is not None and not is_large and any(one.pixels != question.at_pixels for one in known):
+    if (
+        question.at_pixels is not None
+        and not is_large
+        and any(prediction.pixels != question.at_pixels for prediction in known)
+    ):
         warnings.append(Note(Code.MORE_CLASSES))
     pixels = first.pixels if question.at_pixels is None else question.at_pixels
     batch_size = first.batch_size if question.at_batch is None else question.at_batch
@@ -370,11 +376,11 @@ def answer_predict(context: Context, question: PredictQuestion) -> PredictAnswer
         named = [replace(row.offer, name=row.offer.gpu) for row in rows]
         gpus = predicted.predictions.take([row.number for row in rows], named)
         if not targets.instances:
-            prediction = replace(predicted, offers=tuple(one for one in predicted.offers if one[0] not in alone))
+            prediction = replace(predicted, offers=tuple(offer for offer in predicted.offers if offer[0] not in alone))
     rows = filtered_rows(prediction.predictions, offer_filter, names, prediction.anchor)
     kept = {row.instance: None for row in rows}
     if len(kept) < len(prediction.predictions):
-        prediction = replace(prediction, offers=tuple(one for one in prediction.offers if one[0].name in kept))
+        prediction = replace(prediction, offers=tuple(offer for offer in prediction.offers if offer[0].name in kept))
     ran_on = () if question.measured_trace is not None else tuple(question.measured)
     fits = memory_fits(context, (prediction,), ran_on, [*kept, *gpus.numbers])
     return PredictAnswer(prediction, fits, gpus)
@@ -412,7 +418,7 @@ class EachPrediction(Struct, frozen=True):
 
 def answer_compare(context: Context, questions: Iterable[ProfileQuestion]) -> list[EachPrediction]:
     """Predict each profile from its own anchor and latency; a refused one does not affect the others."""
-    return [_each(context, one) for one in questions]
+    return [_each(context, question) for question in questions]
 
 
 def _each(context: Context, question: ProfileQuestion) -> EachPrediction:

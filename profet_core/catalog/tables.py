@@ -94,20 +94,20 @@ def read_records(
 
 
 def cells_of(kind: type, row: Row, key: str) -> dict[str, Any]:
-    """The row's cells as the types of the record's fields; empty cells of optional fields are None.
+    """Return the row's cells as the types of the record's fields; empty cells of optional fields are None.
 
     Raises InputError, which names row and column.
     """
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, type_ in kind.__annotations__.items():
         parse, _ = _NUMBERS.get(type_, (str, None))
         text = row.get(name)
         try:
             if text is not None:
-                found[name] = None if not text and _is_optional(type_) else parse(text)
+                values[name] = None if not text and _is_optional(type_) else parse(text)
         except ValueError:
             raise InputError(f"{row[key]}: {name} must be a number, not {_shortened(text or '')!r}.") from None
-    return found
+    return values
 
 
 def check_numbers(record: Struct, name: str) -> None:

@@ -401,7 +401,7 @@ def _need_by_peak(relation: PeakRelation, step: StepMemory, peak_gib: float, par
     # Such as "the recorded peak (PyTorch, mixed fp16)".
     framework = (meta.framework or "").lower()
     name = next((name for name in ("PyTorch", "TensorFlow") if framework.startswith(name.lower())), None)
-    known = ", ".join(word for word in (name, meta.precision) if word)
+    words = ", ".join(word for word in (name, meta.precision) if word)
     # Outside the peak: the context, and workspace for the weights.
     base_gib = relation.fixed_gib + relation.per_parameter * (parameters or 0.0) * GIB_PER_VALUE
     return MemoryNeed(
@@ -410,7 +410,7 @@ def _need_by_peak(relation: PeakRelation, step: StepMemory, peak_gib: float, par
         log_scale=relation.log_scale,
         activation_log_scale=0.0,
         doubling_log_scale=doubling,
-        source=f"the recorded peak{'s' if times else ''}{f' ({known})' if known else ''}",
+        source=f"the recorded peak{'s' if times else ''}{f' ({words})' if words else ''}",
     )
 
 
@@ -546,8 +546,8 @@ def _measured_batch(model: MemoryModel, step: StepMemory, pixels: int | None, me
         return 0
     if not (meta.framework or "").lower().startswith("tensorflow"):
         return 0
-    same = (one for one in model.measured if one.parameters.get(meta.pixels) == meta.parameters)
-    ran = (sizes for one in same for sizes in one.largest_batch.get(pixels, {}).items())
+    same = (network for network in model.measured if network.parameters.get(meta.pixels) == meta.parameters)
+    ran = (sizes for network in same for sizes in network.largest_batch.get(pixels, {}).items())
     return max((batch for gib, batch in ran if gib <= memory_gib), default=0)
 
 

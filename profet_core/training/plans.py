@@ -422,8 +422,8 @@ class Plan(Struct, frozen=True):
             unknown = self.workload.images_per_s_per_vcpu is not None and not self.offer.vcpus
             return "data loading not counted: vCPUs unknown" if unknown else ""
         fed, could = (self.batch_size / ms * MS_PER_S for ms in (self.latency_ms, self.gpu_ms))
-        them = "this GPU" if self.gpus == 1 else "these GPUs"
-        return f"{self.offer.vcpus} vCPUs feed {fed:,.0f} images/s; {them} could train {could:,.0f}"
+        gpus = "this GPU" if self.gpus == 1 else "these GPUs"
+        return f"{self.offer.vcpus} vCPUs feed {fed:,.0f} images/s; {gpus} could train {could:,.0f}"
 
     @property
     def node_note(self) -> str:

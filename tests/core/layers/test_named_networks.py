@@ -203,8 +203,8 @@ def test_every_checkpoint_of_a_library_is_found_at_its_size():
     for network in networks:
         for ending, pixels in network.checkpoints.items():
             if ending.startswith("."):
-                found = named_network(f"{network.library}/{network.library_name}{ending}")
-                wrong += [ending] if (found.name, found.native_pixels) != (network.name, pixels) else []
+                by_name = named_network(f"{network.library}/{network.library_name}{ending}")
+                wrong += [ending] if (by_name.name, by_name.native_pixels) != (network.name, pixels) else []
                 number += 1
     assert number > 700 and not wrong
 
@@ -312,7 +312,7 @@ def in_library(library: str, name: str) -> int:
     else:
         with torch.device("cpu" if name.startswith("regnet") else "meta"):
             model = import_module("torchvision.models").get_model(name, weights=None)
-    return sum(each.numel() for each in model.parameters())
+    return sum(parameter.numel() for parameter in model.parameters())
 
 
 @pytest.mark.parametrize("library", ["torchvision", "timm", "keras"])
