@@ -93,6 +93,8 @@ def choose_engine(
 
         return TensorFlowEngine(model, optimizer, keras_calls)
     if framework == PYTORCH:
+        if find_spec("numpy") is None:
+            raise RecorderError("PyTorch works without numpy, reading its trace doesn't: pip install numpy.")
         from profet_recorder.pytorch import PyTorchEngine
 
         return PyTorchEngine(model, optimizer)

@@ -167,9 +167,14 @@ class Gpus(dict[str, Gpu]):
         import difflib
 
         names = {name.lower(): gpu.name for gpu in self.values() for name in (gpu.name, gpu.model)}
-        close = difflib.get_close_matches(gpu_model(name).lower(), list(names), n=1)
+        numbers = set(re.findall(r"\d+", name))
+        # An RTX 3080 Ti is no RTX 2080 Ti.
+        alike = {key for key, full in names.items() if not numbers or numbers & set(re.findall(r"\d+", full))}
+        close = difflib.get_close_matches(gpu_model(name).lower(), sorted(alike), n=1)
         meant = f"; did you mean {names[close[0]]}?" if close else "."
-        raise InputError(f"Unknown GPU {name!r}{meant} `profet gpus known` lists all.")
+        raise InputError(
+            f"Unknown GPU {name!r}{meant} `profet gpus known` lists all; `profet gpus add` takes your own."
+        )
 
     def check_memory(self, name: str, memory_gib: float | None) -> None:
         """Reject a memory size that no GPU of that name has; a name without specs may have any."""
