@@ -243,7 +243,7 @@ class HowMany(Struct, frozen=True):
 
     @property
     def batch_sentences(self) -> tuple[str, ...]:
-        """What a step's images are, the same with the batch kept the other way, and the learning rate's usual rule."""
+        """Sentences on the images of a step, also with the batch kept the other way, and the usual learning rate."""
         step, gpus = self.plan.step, self.plan.step.gpus
         if gpus == 1:
             return ()
