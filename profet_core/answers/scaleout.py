@@ -50,7 +50,7 @@ from profet_profiles.record import ProfileMeta
 from profet_profiles.units import MS_PER_S, format_time, format_usd, positive_number, whole_number
 
 
-class PredictedGpu:
+class PredictedOneGpu:
     """One GPU's steps, predicted from a profile and scaled to other batch sizes.
 
     For a GPU anchor, another batch size is taken from offers with that GPU.
@@ -117,8 +117,8 @@ class PredictedGpu:
         return self._trainings[batch_size]
 
 
-class MeasuredGpu:
-    """A step measured on one GPU, known on instances with that GPU at that batch size; as `PredictedGpu`."""
+class MeasuredOneGpu:
+    """A step measured on one GPU, known on instances with that GPU at that batch size; as `PredictedOneGpu`."""
 
     instance, pixels, warnings = "", None, ()
     meta = ProfileMeta()
@@ -406,14 +406,14 @@ class ScaleoutPlans(Struct, frozen=True, dict=True):
         return tuple(catalog[name] for name in catalog if name in names), catalog
 
     @cached_property
-    def source(self) -> PredictedGpu | MeasuredGpu:
+    def source(self) -> PredictedOneGpu | MeasuredOneGpu:
         """Source of one GPU's step."""
         question = self.question
         if (self.training is None) == (question.step_ms is None):
             raise InputError("Give either {profile} or {step_ms}.", "profile", "step_ms")
         if self.training is not None:
-            return PredictedGpu(self.context, self.training)
-        return MeasuredGpu(self.context, question.gpu, question.step_ms or 0.0, question.batch)
+            return PredictedOneGpu(self.context, self.training)
+        return MeasuredOneGpu(self.context, question.gpu, question.step_ms or 0.0, question.batch)
 
     @cached_property
     def _network(self) -> NetworkParameters:
