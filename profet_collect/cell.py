@@ -81,7 +81,7 @@ class CellTask(Struct, frozen=True):
 
 
 class Seen(Struct, frozen=True):
-    """What a framework sees of the machine.
+    """The machine as a framework sees it.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ def measure(task: CellTask) -> CellResult:
 
 
 def look(task: CellTask) -> Seen:
-    """Return what a framework sees of the machine; raises InputError if it can't be started."""
+    """Return the machine as a framework sees it; raises InputError if it can't be started."""
     _, log, document = _run(task)
     if document is None:
         name = _NAMES[task.framework]
@@ -242,7 +242,7 @@ def _end_with_parent() -> None:
 
 
 def result_of_recording(recording: Recording, task: CellTask) -> CellResult:
-    """Return what a finished recording found, its profile still on the disk."""
+    """Return the result of a finished recording, its profile still on the disk."""
     assert task.cell is not None
     peak_mib = recording.peak_memory_mib
     with recording.plan.output.open("rb") as file:

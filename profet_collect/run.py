@@ -38,7 +38,7 @@ MAX_CELLS = 100_000
 
 
 class Grid(Struct, frozen=True):
-    """What cells are made of; each field in the order in which it is measured."""
+    """Fields that cells are made of, each in the order in which it is measured."""
 
     models: tuple[str, ...]
     pixels: tuple[int, ...]
@@ -192,7 +192,7 @@ class Expected(Struct):
     pace: dict[Framework, float] = field(default_factory=dict)
 
     def seconds(self, cell: Cell) -> float:
-        """Of one cell, its process's start and end among them."""
+        """Seconds of one cell, its process's start and end included."""
         steps_s = self._all_steps_s(self.step_ms(cell) * self.pace.get(cell.framework, 1.0))
         layers_s = self.layer_s[cell.framework] * _layers(cell)
         return min(self.start_s[cell.framework] + layers_s + steps_s, self.timeout_s)

@@ -79,7 +79,7 @@ def catalog_tables(
 
 
 def listed_prices(rows: Iterable[Row], gpus: Gpus) -> Iterator[Instance]:
-    """Return what the rows of `CLOUDS_FILE` offer, a price for each market that has one.
+    """Return the offers of `CLOUDS_FILE`, a price for each market that has one.
 
     Raises InputError for a machine that is listed twice, has no price, or whose cloud or GPU is unknown.
     """

@@ -39,7 +39,7 @@ def ensemble_ms(members_ms: np.ndarray) -> np.ndarray:
 
 
 class OutOfFold(Struct, frozen=True):
-    """What members predict of rows they did not learn from.
+    """Predictions of members for rows they did not learn from.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ def one_held_out(groups: np.ndarray, pairs: Sequence[Pair], latency_known: bool,
 def predict_cases(
     bank: ClassBank, cases: Sequence[FoldCase], *, seed: int, steps: int = STEPS, progress: Progress | None = None
 ) -> list[OutOfFold]:
-    """Of each case: fit every member on every fold and predict the fold's held-out rows."""
+    """Fit every member on every fold of each case, and predict the fold's held-out rows."""
     tasks = [(bank, member, case, seed, steps) for case in cases for member in MEMBERS]
     predicted = iter(run_tasks(_predict_member, tasks, progress=progress, units=steps))
     out_of_fold = []

@@ -42,7 +42,7 @@ RATIO_ROWS = 20
 
 
 class PairTraining(Struct, frozen=True):
-    """What one model learns: a pair, from some rows of the measurements.
+    """Training data of one model: a pair, from some rows of the measurements.
 
     Attributes
     ----------
@@ -353,7 +353,7 @@ def _initial_layers(networks: int, widths: Sequence[int], recipe: Recipe, seed: 
 
 
 def _dropout_masks(shape: tuple[int, int], dropout: float, seed: int, number: tf.Tensor) -> list[tf.Tensor]:
-    """Return what dropout multiplies each hidden layer by: 0, or 1 over the share that is kept. Empty: no dropout."""
+    """Return dropout's factors for each hidden layer: 0, or 1 over the share that is kept. Empty: no dropout."""
     masks = [
         tf.random.stateless_uniform((*shape, width), [seed + 4 + layer, number]) > dropout
         for layer, width in enumerate(HIDDEN if dropout else ())

@@ -26,7 +26,7 @@ _EVERY, _MAX_SEARCH = 3, 120
 def held_out_estimates(
     measurements: Measurements, folder: Path, progress: Progress | None = None
 ) -> Mapping[str, pd.Series]:
-    """Return what the rates estimate of PROFET's cells without their network, or without their family, by `HELD_OUT`.
+    """Return estimates of PROFET's cells by the rates without their network, or without their family, by `HELD_OUT`.
 
     Returns
     -------

@@ -98,7 +98,7 @@ class DataSource(Struct, frozen=True):
 
 
 class InstanceFacts(Struct, frozen=True):
-    """What is known of an instance's machine; empty: unknown."""
+    """Known facts about an instance's machine; empty: unknown."""
 
     gpu: str = ""
     driver: str = ""
@@ -106,7 +106,7 @@ class InstanceFacts(Struct, frozen=True):
 
 
 class Dataset(Struct, frozen=True):
-    """What a folder of the layout holds.
+    """Content of a folder of the layout.
 
     Attributes
     ----------

@@ -363,14 +363,14 @@ def fit_memory(
 
 
 def memory_tables(measurements: Measurements, folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return what `fit_memory` is fitted on: cells and profiles. `folder` holds `architectures.csv`."""
+    """Return the rows that `fit_memory` takes: cells and profiles. `folder` holds `architectures.csv`."""
     architectures, catalog = load_architectures(folder), load_shipped()
     cells = memory_cells(measurements.all_latencies, architectures, catalog)
     return cells, traffic_table(measurements, architectures, catalog)
 
 
 def memory_content(measurements: Measurements, folder: Path) -> dict:
-    """Return what `memory.json` holds, fitted on all measurements; `folder` holds them and `architectures.csv`."""
+    """Return the content of `memory.json`, fitted on all measurements; `folder` holds them and `architectures.csv`."""
     cells, traffic = memory_tables(measurements, folder)
     fitted_on = {
         "source": "PROFET measurements, github.com/ddps-lab/profet (MIT)",
@@ -388,7 +388,7 @@ def memory_content(measurements: Measurements, folder: Path) -> dict:
 
 
 def measured_networks(cells: pd.DataFrame) -> list[dict]:
-    """Return what ran of each network, as `MeasuredNetwork` reads it."""
+    """Return the workloads of each network that ran, as `MeasuredNetwork` reads them."""
     networks = []
     for _, network in cells.groupby("model"):
         parameters = network.groupby("pixels")["parameters"].first().items()

@@ -117,7 +117,7 @@ def _instance_of(models: Models, gpu: str) -> str:
 def measured_truth(
     models: Models, entry: RealProfile, measured: MeasuredTruth | None
 ) -> tuple[dict[str, Known], float | None]:
-    """Return what an entry's workload took: by the instance of each GPU, and on the profile's own GPU, milliseconds.
+    """Return an entry's measured latencies: by the instance of each GPU, and on the profile's own GPU, milliseconds.
 
     What the index itself says, then the measurements: the later one counts.
     """
@@ -211,7 +211,7 @@ def grouped(checks: Iterable[Report], keys: Sequence[str]) -> list[list[Report]]
 def _compare(
     models: Models, catalog: Catalog, folder: Path, entry: RealProfile, truth: Mapping[str, Known]
 ) -> tuple[Report, list[Report]]:
-    """Return what became of one entry, and its predictions beside the truth."""
+    """Return the outcome of one entry, and its predictions beside the truth."""
     reading: Report = {
         "profile": entry.file,
         "gpu": entry.gpu,

@@ -61,7 +61,7 @@ Rows: TypeAlias = Mapping[Any, Any] | Iterable[Report]
 
 
 class Validation(Struct, frozen=True, dict=True):
-    """What a validation reads.
+    """Inputs of a validation.
 
     Attributes
     ----------
@@ -241,7 +241,7 @@ def section(name: str, report: Report, folder: Path) -> str:
 
 
 def _steps_section(report: Report) -> dict[str, Any]:
-    """Of the worst anchor each."""
+    """Return figures, each of its worst anchor."""
 
     def worst(rows: Rows, name: str) -> Report:
         return max(rows, key=lambda row: row[name])

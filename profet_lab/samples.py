@@ -320,7 +320,7 @@ def _meta(choice: Choice, parameters: int, latency_ms: float | None = None) -> d
 
 
 def _entry(choice: Choice, latency_ms: float | None, measured_ms: Mapping[str, float]) -> dict:
-    """Return what the index says of a sample."""
+    """Return a sample's entry in the index."""
     return {
         "name": _name(choice),
         "title": f"{choice.title}{choice.model}, {choice.pixels} pixels, batch {choice.batch_size}, on {choice.anchor}",

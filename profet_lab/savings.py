@@ -1,4 +1,4 @@
-"""What following the advice saves, on steps that no model had seen: `python -m profet_lab.savings [DATA]`.
+"""Savings by following the advice, on steps that no model had seen: `python -m profet_lab.savings [DATA]`.
 
 Each group is one training on several GPUs, whose steps one source measured. A rule picks the GPU to rent; its cost is
 the measured step at that GPU's price, beside the cost of the GPU that PROFET's prediction picks.

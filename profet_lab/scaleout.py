@@ -436,7 +436,7 @@ def added_shares(rows: pd.DataFrame, predicted_ms: Array) -> Array:
 
 
 def log_half_widths(rows: pd.DataFrame, predicted_ms: Array, fitted: Widths) -> Array:
-    """Of each row's interval, in the logarithm, by `widths`; shape (rows,)."""
+    """Return the log half-width of each row's interval by `widths`, (rows,)."""
     added = added_shares(rows, predicted_ms).tolist()
     kinds = zip(rows["strategy"], rows["link"], rows["nodes"], rows["gpus"], added, strict=True)
     log_sds = [fitted.of(*kind).log_sd(share, gpus) for *kind, gpus, share in kinds]
@@ -491,7 +491,7 @@ def held_out_ms(rows: pd.DataFrame, by: str, *, groups: int | None = None) -> Ar
 
 
 def scaleout_content(folder: Path) -> dict:
-    """Return what `scaleout.json` holds: coefficients, and widths from held-out networks, GPU models and sources."""
+    """Return the content of `scaleout.json`: coefficients, and widths from held-out networks, GPUs and sources."""
     rows = kept(load_scale_rows(folder)[0])
     model = fitted_model(rows)
     times_ms = {by: held_out_ms(rows, by) for by in (NETWORK, GPU, GROUP)}

@@ -129,7 +129,7 @@ def fit_growth(rows: pd.DataFrame) -> AnchorGrowthModel:
     start[constants], penalty[constants] = (1.0, 1.5, 1.0), 0.0
 
     def residuals(values: np.ndarray) -> np.ndarray:
-        """Of which the squares add up to the smoothed absolute errors and the shrinkage."""
+        """Return terms whose squares add up to the smoothed absolute errors and the shrinkage."""
         share, batch, area = (columns @ part for part in values[:-1].reshape(3, -1))
         sharpness = np.exp(values[-1])
         work = MAX_BATCH_POWER * expit(batch) * log_batch + MAX_AREA_POWER * expit(area) * log_area
@@ -283,7 +283,7 @@ def growth_report(measurements: Measurements, bank: ClassBank, predictions: pd.D
 
 
 def predictions_of_table(table: pd.DataFrame) -> pd.DataFrame:
-    """Return what `growth_report` takes, from the rows of `default_table`."""
+    """Return the input of `growth_report`, from the rows of `default_table`."""
     keys = ["anchor", "target", *WORKLOAD]
     medians = table.groupby(keys)[[WITH_LATENCY, f"{WITH_LATENCY}_half"]].median().reset_index()
     return medians.rename(columns={WITH_LATENCY: "predicted_ms", f"{WITH_LATENCY}_half": "log_half_width"})

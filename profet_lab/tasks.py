@@ -166,7 +166,7 @@ def _check_workers(address: str, client: Client) -> None:
 
 
 def versions() -> dict[str, str]:
-    """Of this process: what must be the same on every worker."""
+    """Return versions that must be the same on every worker, as in this process."""
     installed = {"profet": VERSION, "python": ".".join(platform.python_version_tuple()[:2])}
     for name in _VERSIONED:
         with suppress(importlib.metadata.PackageNotFoundError):

@@ -72,7 +72,7 @@ def tells_work(name: str) -> bool:
 
 
 class _Row(NamedTuple):
-    """What one operation adds.
+    """Work of one operation.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ def _shapes(dims: object) -> list[Shape] | None:
 
 
 def _row(name: str, dims: object, concrete: object) -> _Row | None:
-    """Return what an operation of the forward pass, or the sum of a gradient, adds."""
+    """Return the work of an operation of the forward pass, or of summing a gradient."""
     if not (shapes := _shapes(dims)):
         return None
     sizes, first = [math.prod(shape) if shape else 0 for shape in shapes], shapes[0]
@@ -179,7 +179,7 @@ _NUMBERS = {name: number for number, name in enumerate(_FIELDS)}
 
 
 class ShapeRows:
-    """What the operations of a trace add, in columns."""
+    """Work of the operations of a trace, in columns."""
 
     def __init__(self) -> None:
         self._begins, self._fields, self._values = array("d"), array("b"), array("d")

@@ -51,7 +51,7 @@ class Rows(NamedTuple):
 
     @classmethod
     def from_spans(cls, spans: Spans) -> Rows:
-        """Return the same numbers, not copied."""
+        """Return the numbers without a copy."""
         kept = (spans.begins, spans.durations, spans.keys, spans.threads, spans.links)
         return cls(*(np.frombuffer(values, values.typecode) for values in kept))
 

@@ -162,7 +162,7 @@ class _Events:
             thread.marks.setdefault(kind_of_step, set()).add(mark)
 
     def trace(self) -> Trace:
-        """Return what the trace holds, once all events are added."""
+        """Return the trace, once all events are added."""
         trace, others = self._found, 0
         for line in self._lines.values():
             match line:

@@ -227,7 +227,7 @@ class ScriptHooks:
     # --- what is recorded -------------------------------------------------------------------------------------------
 
     def _guarded(self, observe: Callable[..., Any], *arguments: Any) -> Any:
-        """Return what `observe` does, or None if it fails; the training goes on."""
+        """Return the result of `observe`, or None if it fails; the training goes on."""
         if self.failure is not None:
             return None
         try:

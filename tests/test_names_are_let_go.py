@@ -123,6 +123,7 @@ def test_only_what_is_shipped_is_remembered_for_longer():
     # Their arguments are the models' own class names, unique names of networks in the table, and the code's own.
     shipped = {
         "profet_core/answers/documents.py": ["_getter"],
+        "profet_core/catalog/tables.py": ["_types_of"],
         "profet_core/layers/by_name.py": ["_known_name"],
         "profet_core/layers/estimate.py": ["_better_shipped"],
         "profet_core/layers/networks.py": ["_counts_of", "_shared"],

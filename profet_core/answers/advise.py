@@ -189,7 +189,7 @@ class BestBatch(Struct, frozen=True):
 
     @property
     def saves_percent(self) -> float:
-        """What it costs less than the cheapest plan at the size asked for."""
+        """How much less it costs than the cheapest plan at the size asked for, percent."""
         return 100 * (1 - self.plan.total_usd / self.cheapest.total_usd)
 
     @property
@@ -253,7 +253,7 @@ class SpotPlan(Struct, frozen=True):
 
     @property
     def total_usd(self) -> tuple[float, float, float]:
-        """The same in US dollars."""
+        """Total cost, US dollars: expected, low, high."""
         expected, low, high = (seconds * self.plan.total_usd / self.plan.total_s for seconds in self.total_s)
         return expected, low, high
 

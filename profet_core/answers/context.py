@@ -1,4 +1,4 @@
-"""What every answer needs: models, catalog, anchor, network size, the requested offers."""
+"""The context of every answer: models, catalog, anchor, network size, the requested offers."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def _getter(path: str) -> Callable[[Any], Any]:
 
 
 def plain(value: Any) -> object:
-    """Return what a JSON writer takes for a mapping or a text of any kind, or a number of numpy."""
+    """Convert a mapping or a text of any kind, or a number of numpy, to what a JSON writer takes."""
     if isinstance(value, str):
         return str(value)
     return dict(value) if isinstance(value, Mapping) else float(value)

@@ -50,7 +50,7 @@ from profet_profiles.record import ProfileMeta
 from profet_profiles.units import MS_PER_S, format_time, format_usd, positive_number, whole_number
 
 
-class PredictedGpu:
+class PredictedOneGpu:
     """One GPU's steps, predicted from a profile and scaled to other batch sizes.
 
     For a GPU anchor, another batch size is taken from offers with that GPU.
@@ -59,7 +59,7 @@ class PredictedGpu:
     ----------
     gpu, instance : where the profile was recorded.
     batch_size, pixels, meta : of the training, and the profile's metadata.
-    known : instances with a step.
+    instances : those with a step.
     warnings : of the predictions so far.
     """
 
@@ -69,7 +69,7 @@ class PredictedGpu:
         self._prediction, self._trainings = training.prediction, {training.batch_size: training}
         self.instance, self.batch_size = training.prediction.anchor, training.batch_size
         self.gpu = context.catalog[self.instance].gpu if self.instance in context.catalog else self.instance
-        self.known: Collection[str] = training.latencies_ms.keys()
+        self.instances: Collection[str] = training.latencies_ms.keys()
         self.pixels, self.meta = training.pixels, named_meta(training.profile)
         self.warnings = list(training.warnings)
         self._fits: dict[int, Mapping[str, FitAnswer]] = {}
@@ -117,8 +117,8 @@ class PredictedGpu:
         return self._trainings[batch_size]
 
 
-class MeasuredGpu:
-    """A step measured on one GPU, known on instances with that GPU at that batch size; as `PredictedGpu`."""
+class MeasuredOneGpu:
+    """A step measured on one GPU, known on instances with that GPU at that batch size; as `PredictedOneGpu`."""
 
     instance, pixels, warnings = "", None, ()
     meta = ProfileMeta()
@@ -130,7 +130,7 @@ class MeasuredGpu:
             raise InputError("Give the batch size that the step was measured at: {batch} 64.", "batch")
         # Parse the name like an anchor's: "A100" is ambiguous, and PCIe and SXM4 steps differ.
         self.gpu = context.gpus.find(gpus[0]).name
-        self.known: Collection[str] = {name for name, offer in context.catalog.items() if offer.gpu == self.gpu}
+        self.instances: Collection[str] = {name for name, offer in context.catalog.items() if offer.gpu == self.gpu}
         self._latency_ms = positive_number("The step latency", latency_ms)
         self.batch_size = whole_number("The batch size", batch_size)
 
@@ -140,7 +140,7 @@ class MeasuredGpu:
 
     def step_at(self, instance: str, batch_size: int) -> OfferStep:
         """Return the step; InputError if it is another GPU's, or at another batch size."""
-        if instance and instance not in self.known:
+        if instance and instance not in self.instances:
             raise InputError(f"The step was measured on {self.gpu}, but {instance} has another GPU.")
         if batch_size != self.batch_size:
             raise InputError(
@@ -243,7 +243,7 @@ class HowMany(Struct, frozen=True):
 
     @property
     def batch_sentences(self) -> tuple[str, ...]:
-        """What a step's images are, the same with the batch kept the other way, and the learning rate's usual rule."""
+        """Sentences on the images of a step, also with the batch kept the other way, and the usual learning rate."""
         step, gpus = self.plan.step, self.plan.step.gpus
         if gpus == 1:
             return ()
@@ -393,7 +393,7 @@ class ScaleoutPlans(Struct, frozen=True, dict=True):
     def _offers(self) -> tuple[tuple[Instance, ...], Mapping[str, Instance]]:
         """Requested offers, and every instance at its effective price."""
         question, offer_filter = self.question, self.question.offer_filter
-        if not self.source.known and self.training is None:
+        if not self.source.instances and self.training is None:
             # A GPU that nobody rents out: its curve needs no offer.
             return (), self.context.catalog
         if question.market is not None:
@@ -406,14 +406,14 @@ class ScaleoutPlans(Struct, frozen=True, dict=True):
         return tuple(catalog[name] for name in catalog if name in names), catalog
 
     @cached_property
-    def source(self) -> PredictedGpu | MeasuredGpu:
+    def source(self) -> PredictedOneGpu | MeasuredOneGpu:
         """Source of one GPU's step."""
         question = self.question
         if (self.training is None) == (question.step_ms is None):
             raise InputError("Give either {profile} or {step_ms}.", "profile", "step_ms")
         if self.training is not None:
-            return PredictedGpu(self.context, self.training)
-        return MeasuredGpu(self.context, question.gpu, question.step_ms or 0.0, question.batch)
+            return PredictedOneGpu(self.context, self.training)
+        return MeasuredOneGpu(self.context, question.gpu, question.step_ms or 0.0, question.batch)
 
     @cached_property
     def _network(self) -> NetworkParameters:
@@ -576,7 +576,7 @@ class ScaleoutPlans(Struct, frozen=True, dict=True):
         question, places = self.question, list[tuple[Instance, int, OfferStep]]()
         scaled: dict[int, tuple[Interconnect, ScaledStep]] = {}
         for offer, gpus, given in wanted:
-            if gpus > MAX_GPUS or gpus % offer.gpu_count or offer.name not in self.source.known:
+            if gpus > MAX_GPUS or gpus % offer.gpu_count or offer.name not in self.source.instances:
                 continue
             if given is None and not self._can_share(gpus):
                 continue

@@ -87,7 +87,7 @@ class Gpu(Struct, frozen=True):
 
     @property
     def speed(self) -> tuple[float, float]:
-        """What differs between GPUs of one name that aren't equally fast: TFLOP/s and bandwidth."""
+        """TFLOP/s and bandwidth, in which GPUs of one name may differ."""
         return self.fp32_tflops, self.bandwidth_gb_per_s
 
     def has_memory(self, memory_gib: float) -> bool:
@@ -238,7 +238,7 @@ class Gpus(dict[str, Gpu]):
         return min((self[name] for name in among if self[name].chip == gpu.chip), key=apart, default=None)
 
     def without_offer(self, name: str) -> str:
-        """Return what to do about a GPU that no offer has: one line; empty if no GPU has that name."""
+        """Return one line of advice about a GPU that no offer has; empty if no GPU has that name."""
         meant = self.meant(name)
         if not meant:
             return ""
@@ -443,7 +443,7 @@ def runs_as(gpu: Gpu, requested: str) -> tuple[str, Note | None]:
 
 
 def amp_words(gpu: Gpu) -> str:
-    """Return what AMP and BF16 do on the GPU.
+    """Return one line on AMP and BF16 on the GPU.
 
     >>> from profet_core.catalog.gpus import load_gpus
     >>> amp_words(load_gpus()["Tesla T4"])

@@ -1,4 +1,4 @@
-"""What rents an offer: a SkyPilot or dstack task, the provider's page, and what to check before. Starts nothing."""
+"""How to rent an offer: a SkyPilot or dstack task, the provider's page, and a checklist. Starts nothing."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ _CUDA = ((10.0, "12.8"), (8.9, "11.8"), (8.0, "11.1"))
 
 
 class Launch(Struct, frozen=True):
-    """What rents an offer and runs a command there.
+    """How to rent an offer and run a command there.
 
     Attributes
     ----------

@@ -96,7 +96,7 @@ class Advice(Struct, frozen=True, dict=True):
 
     @cached_property
     def recommended(self) -> Recommended:
-        """What to rent, without eight-GPU offers for one-GPU training where one GPU can be rented alone."""
+        """The recommendation, without eight-GPU offers for one-GPU training where one GPU can be rented alone."""
         rows: Sequence[int] = self.rows
         if (self.table.steps.gpus[list(rows)] == 1).all():
             rows = [plan.number for plan in without_larger_nodes(self.plans)]
@@ -108,7 +108,7 @@ class Advice(Struct, frozen=True, dict=True):
         return tuple(frontier(self.recommended.choices))
 
     def among(self, plans: Iterable[Plan]) -> Advice:
-        """Return the same training's recommendations among these plans, at least one."""
+        """Return the training's recommendations among these plans, at least one."""
         rows = self.table.cheapest_first([plan.number for plan in plans])
         return replace(self, rows=tuple(rows.tolist()))
 

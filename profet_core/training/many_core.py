@@ -25,7 +25,7 @@ MAX_MEASURED_THREADS, MAX_THREADS = 240, 3_840
 
 
 class ManyCoreNetwork(NamedTuple):
-    """What an image, and the start of a training, ask of one thread; memory contention at `PUBLISHED_THREADS`."""
+    """Work per image and at the start of a training, on one thread; memory contention at `PUBLISHED_THREADS`."""
 
     name: str
     forward_flops: float
@@ -131,7 +131,7 @@ def nearest_published(forward_flops: float) -> ManyCoreNetwork:
 def training_of(
     network: ManyCoreNetwork, images: int | None = None, test_images: int | None = None, epochs: int | None = None
 ) -> ManyCoreTraining:
-    """Return what is given, else the published training (MNIST) of the nearest network; InputError: out of bounds."""
+    """Return the training, by default that of the nearest published network (MNIST); InputError: out of bounds."""
     usual = 60_000, 10_000, PUBLISHED_EPOCHS[nearest_published(network.forward_flops).name]
     given = images, test_images, epochs
     numbers = [default if value is None else value for value, default in zip(given, usual, strict=True)]

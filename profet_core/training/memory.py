@@ -113,7 +113,7 @@ class PeakRelation(Struct, frozen=True):
 
 
 class MeasuredNetwork(Struct, frozen=True):
-    """What ran of one network in the measurements: plain SGD in FP32 with TensorFlow.
+    """Workloads of one network that ran in the measurements: plain SGD in FP32 with TensorFlow.
 
     Attributes
     ----------
@@ -243,7 +243,7 @@ def _anchor_sheet(catalog: Catalog, gpus: Gpus, anchor: str) -> Gpu | None:
 
 
 class Checkpointing(NamedTuple):
-    """What activation checkpointing changes, where each block keeps its input alone and computes the rest again.
+    """Effects of activation checkpointing, where each block keeps its input alone and computes the rest again.
 
     Attributes
     ----------
@@ -282,7 +282,7 @@ class MemoryNeed(Struct, frozen=True):
     source: str
 
     def checkpointed(self, *, is_transformer: bool) -> MemoryNeed:
-        """Return the same with activation checkpointing."""
+        """Return a copy with activation checkpointing."""
         left = CHECKPOINTING[is_transformer]
         scale = math.hypot(self.activation_log_scale, left.memory_log_scale)
         return replace(self, activation_gib=left.memory_share * self.activation_gib, activation_log_scale=scale)
@@ -336,7 +336,7 @@ def recorded_step(
     *,
     checkpointing: bool = False,
 ) -> StepMemory:
-    """Return what is known of a profiled step's memory.
+    """Return the known facts about a profiled step's memory.
 
     Parameters
     ----------
@@ -462,7 +462,7 @@ class FitAnswer(Struct, frozen=True):
 
 
 def verdict_of(model: MemoryModel, chance: float) -> Verdict:
-    """Return what a probability that it fits means."""
+    """Return the verdict for a probability that it fits."""
     if chance >= model.certain:
         return Verdict.FITS
     return Verdict.DOES_NOT_FIT if chance <= 1 - model.certain else Verdict.CANT_TELL

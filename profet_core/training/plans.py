@@ -1,4 +1,4 @@
-"""What a training takes and costs on each offer, and the chance that it keeps to a deadline and a budget."""
+"""Time and cost of a training on each offer, and the chance that it keeps to a deadline and a budget."""
 
 from __future__ import annotations
 
@@ -245,12 +245,12 @@ class Totals(NamedTuple):
     high_usd: Values
 
     def of(self, plan: Plan) -> Totals:
-        """Those of one offer."""
+        """Return the totals of one offer."""
         return Totals(*(column.item(plan.number) for column in self))
 
     @property
     def interval(self) -> TotalInterval | None:
-        """Of one offer; None without one."""
+        """Interval of one offer's totals; None without one."""
         if math.isnan(self.high_s):
             return None
         return TotalInterval(self.low_s, self.high_s, self.low_usd, self.high_usd)
@@ -687,7 +687,7 @@ COSTED_STEPS = 1_000
 
 
 class Period(StrEnum):
-    """What time and cost are of; the values name columns of exports."""
+    """Period that time and cost are of; the values name columns of exports."""
 
     STEP = "step"
     EPOCH = "epoch"
@@ -702,5 +702,5 @@ class Period(StrEnum):
 
     @property
     def cost_suffix(self) -> str:
-        """What a cost is for, where the view does not say it."""
+        """The period in words, where the view does not say it."""
         return f" per {COSTED_STEPS:,} steps" if self is Period.STEP else ""

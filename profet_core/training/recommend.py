@@ -303,7 +303,7 @@ def _gpus(plan: Plan) -> tuple[str, int]:
 
 
 class Goal(StrEnum):
-    """What a plan is the best for."""
+    """Goals that a plan may be the best for."""
 
     CHEAPEST = "cheapest"
     FASTEST = "fastest"
@@ -319,7 +319,7 @@ class Recommendation(Struct, frozen=True):
 
 
 class Recommended(Struct, frozen=True):
-    """What to rent, of these plans under these limits: the one answer of pages, command line and HTTP.
+    """The recommendation among plans under limits: the one answer of pages, command line and HTTP.
 
     Attributes
     ----------

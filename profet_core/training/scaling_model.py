@@ -1,4 +1,4 @@
-"""What sharing gradients takes and adds to a step, and the coefficients of `scaleout.json`."""
+"""Time of exchanging gradients, its share in a step, and the coefficients of `scaleout.json`."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def _limit_words(limits: Limits) -> str:
 
 
 def card_title(advice: Recommended, card: Recommendation) -> str:
-    """Return what a card's plan is best for: 'Cheapest', 'Best on all counts', 'Fastest within your limits'."""
+    """Return a card's title: 'Cheapest', 'Best on all counts', 'Fastest within your limits'."""
     limited = advice.limits.given and not advice.none_meets
     if len(advice.choices) == 1 and not limited:
         return "The only option"
