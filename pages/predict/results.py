@@ -81,8 +81,11 @@ Ends = tuple[float, float] | None
 Words = Callable[..., str]
 #: A limit this many times beyond all plans is not drawn: it would leave no room for them.
 _IN_SIGHT = 3.0
-#: Pixels of a side of the plot on a phone, and of a label's letter and line.
-_PHONE_PX, _LETTER_PX, _LINE_PX = 265, 6, 12
+#: Pixels of a side of the plot on a phone and of its vertical axis, and of a label's letter and line.
+_PHONE_PX, _AXIS_PX, _LETTER_PX, _LINE_PX = 265, 60, 6, 12
+#: Where a label stands beside its point: to its left or right, and lines above. Nothing lies below and left of the
+#: frontier.
+_PLACES = {"bottom left": (-1, -1), "middle left": (-1, 0), "bottom right": (1, -1), "top right": (1, 1)}
 
 
 def trade_off(
@@ -98,28 +101,33 @@ def trade_off(
     `totals`: of the period that is shown. `best`: labels of the plans on the frontier. `named`: of more plans whose GPU
     is written beside them.
     """
-    points = {plan.label: _Point(plan, totals.of(plan)) for plan in plans}
+    by_label = {plan.label: _Point(plan, totals.of(plan)) for plan in plans}
     # Time and cost move with one latency, so an interval is a line.
-    ends = [(point.of.total_s, point.of.total_usd) for point in points.values()]
-    spans = [point.of.interval for point in points.values() if point.of.interval]
+    ends = [(point.of.total_s, point.of.total_usd) for point in by_label.values()]
+    spans = [point.of.interval for point in by_label.values() if point.of.interval]
     ends += [end for span in spans for end in ((span.low_s, span.low_usd), (span.high_s, span.high_usd))]
-    unit = shared_time_unit(point.of.total_s for point in points.values())
+    unit = shared_time_unit(point.of.total_s for point in by_label.values())
     seconds = unit.seconds
     times, dollars = [time_s / seconds for time_s, _ in ends], [usd for _, usd in ends]
     _, x = Shown(f"Time ({unit.name})", format_significant).axis(times)
     _, y = Shown("Cost ($)", format_usd, prefix="$").axis(dollars)
     # Labels of the frontier stand to the left of their marks.
     x["range"] = [math.log10(min(times)) - 0.2, math.log10(max(times)) + 0.1]
-    frontier = sorted((points[label] for label in points if label in best), key=lambda point: point.of.total_s)
+    frontier = sorted((by_label[label] for label in by_label if label in best), key=lambda point: point.of.total_s)
     across, up = _PHONE_PX / np.ptp(x["range"]), _PHONE_PX / np.ptp(np.log10(dollars))
-    named, taken = {*named}, list[tuple[float, float, float]]()
-    # The endpoints first. A label that would lie on another's on a phone is left to hovering.
+    places, taken = dict.fromkeys(named, "top right"), list[tuple[float, float, float]]()
+    # The endpoints first; where a label would lie on another's on a phone, it goes elsewhere or is left to hovering.
     for plan, of in (*frontier[:1], *frontier[-1:], *frontier[1:-1]):
-        right, above = across * math.log10(of.total_s / seconds), up * math.log10(of.total_usd)
-        left = right - _LETTER_PX * len(_gpu_of(plan))
-        if all(abs(above - height) > _LINE_PX or left > end or right < start for start, end, height in taken):
-            taken.append((left, right, above))
-            named.add(plan.label)
+        x_px, y_px, width = across * math.log10(of.total_s / seconds), up * math.log10(of.total_usd), _width_of(plan)
+        for place, (side, lines_up) in _PLACES.items():
+            left, height = x_px - width * (side < 0), y_px + _LINE_PX * lines_up
+            is_cut = left < across * x["range"][0] - _AXIS_PX
+            if not is_cut and all(
+                abs(height - at) >= _LINE_PX or left > end or left + width < start for start, end, at in taken
+            ):
+                taken.append((left, left + width, height))
+                places[plan.label] = place
+                break
     lines = [
         _line(
             "90% prediction interval",
@@ -132,9 +140,9 @@ def trade_off(
         name = "Pareto frontier: nothing is both faster and cheaper"
         time, cost = [of.total_s / seconds for _, of in frontier], [of.total_usd for _, of in frontier]
         lines.append(_line(name, time, cost, {"color": GRAY, "width": 1.5, "dash": "dot"}))
-    by_basis = {word: [point for point in points.values() if point.plan.basis.word is word] for word in COLORS}
+    by_basis = {word: [point for point in by_label.values() if point.plan.basis.word is word] for word in COLORS}
     return framed(
-        [*lines, *(_marks(found, unit, word, best, named) for word, found in by_basis.items() if found)],
+        [*lines, *(_marks(points, unit, word, best, places) for word, points in by_basis.items() if points)],
         x=x,
         y=y,
         height=440,
@@ -173,17 +181,21 @@ def _gpu_of(plan: Plan) -> str:
     return no_markup(plan.name.partition(" · ")[0])
 
 
+def _width_of(plan: Plan) -> int:
+    return _LETTER_PX * len(_gpu_of(plan))
+
+
 def _marks(
-    points: Sequence[_Point], unit: TimeUnit, word: BasisWord, best: Collection[str], named: Collection[str]
+    points: Sequence[_Point], unit: TimeUnit, word: BasisWord, best: Collection[str], places: Mapping[str, str]
 ) -> Part:
-    """Nothing lies below and left of the frontier: there is room for its labels; others' would hide each other."""
+    """Return the points of a basis; `places`: label -> where its GPU is written."""
     return {
         "type": "scatter",
         "name": word,
         "x": [of.total_s / unit.seconds for _, of in points],
         "y": [of.total_usd for _, of in points],
-        "text": [_gpu_of(plan) if plan.label in named else "" for plan, _ in points],
-        "textposition": ["bottom left" if plan.label in best else "top right" for plan, _ in points],
+        "text": [_gpu_of(plan) if plan.label in places else "" for plan, _ in points],
+        "textposition": [places.get(plan.label, "top right") for plan, _ in points],
         "mode": "markers+text",
         "marker": {
             "color": COLORS[word],
@@ -261,7 +273,7 @@ def show_none(rows: Sequence[Plan], batch_size: int | None) -> None:
     gpus = dict.fromkeys(gpu_words(row.offer) for row in rows if row.fit and row.fit.largest_batch == largest)
     text = f"At batch {batch_size:,} nothing here fits in memory; the largest is {largest:,} ({', '.join(gpus)})."
     st.info(plain(text), icon=":material/memory:")
-    st.button(f"Use batch {largest:,}", on_click=partial(setattr, session.training, "batch", largest))
+    st.button(f"Use batch {largest:,}", on_click=partial(setattr, session.training, "at_batch", largest))
 
 
 #: From two days on, hours are written as days too.
