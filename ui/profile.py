@@ -266,8 +266,8 @@ def missing_input(resources: Resources, held: Held) -> None:
         )
 
     with st.form("missing"):
-        found = " Values taken from the file name are filled in." * any(guesses[name] is not None for name in keys)
-        st.markdown(f"Some details are missing from **{plain(held.name)}**.{found}")
+        prefilled = " Values taken from the file name are filled in." * any(guesses[name] is not None for name in keys)
+        st.markdown(f"Some details are missing from **{plain(held.name)}**.{prefilled}")
         row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
         if "anchor" in keys:
             row.selectbox(
@@ -534,9 +534,9 @@ def show_notices(network: Predicted, *, besides: Collection[Code] = ()) -> None:
     warnings = besides_steps(network.training.warnings, network.held)
     shown = [note for note in warnings if note.code not in besides]
     lines: list[str] = [note for note in shown if note.code in ACTION_CODES]
-    found = diagnose(profile, network.training.prediction.anchor_latency_ms)
-    if found.another_gpu_helps and found.gpu_busy_share is not None and found.gpu_busy_share < MOSTLY_BUSY:
-        lines.append(found.sentence)
+    diagnosis = diagnose(profile, network.training.prediction.anchor_latency_ms)
+    if diagnosis.another_gpu_helps and diagnosis.gpu_busy_share is not None and diagnosis.gpu_busy_share < MOSTLY_BUSY:
+        lines.append(diagnosis.sentence)
     if lines:
         mark = "- " if len(lines) > 1 else ""
         st.warning("\n".join(f"{mark}{plain(line)}" for line in lines), icon=":material/warning:")

@@ -213,17 +213,19 @@ def _marks(
     }
 
 
-def show_cards(found: Recommended, per: Period) -> None:
+def show_cards(recommended: Recommended, per: Period) -> None:
     """One card per recommended plan, and which plans were skipped."""
-    if found.none_meets:
-        st.warning(plain(closest_sentence(found)), icon=":material/timer_off:")
-    unit, totals = per.unit(found.plans), found.plans[0].table.totals(per)
-    for column, card in zip(st.columns(len(Goal)), found.cards, strict=False):
-        is_choice = Goal.BALANCE in card.goals and len(found.choices) > 1
+    if recommended.none_meets:
+        st.warning(plain(closest_sentence(recommended)), icon=":material/timer_off:")
+    unit, totals = per.unit(recommended.plans), recommended.plans[0].table.totals(per)
+    for column, card in zip(st.columns(len(Goal)), recommended.cards, strict=False):
+        is_choice = Goal.BALANCE in card.goals and len(recommended.choices) > 1
         help_text = "The lowest product of time and cost." if is_choice else None
-        text = "  \n".join(_lines(found, card, totals, per, unit))
+        text = "  \n".join(_lines(recommended, card, totals, per, unit))
         column.container(border=True, height="stretch").markdown(text, help=help_text)
-    lines = [skipped_sentence(plan, found.limits, _totals(totals.of(plan), per, unit)) for plan in found.skipped]
+    lines = [
+        skipped_sentence(plan, recommended.limits, _totals(totals.of(plan), per, unit)) for plan in recommended.skipped
+    ]
     if lines:
         st.caption(plain(" ".join(lines)))
 
@@ -232,9 +234,9 @@ def _totals(shown: Totals, per: Period, unit: TimeUnit) -> str:
     return f"{unit.words(shown.total_s)}, {format_usd(shown.total_usd)}{per.cost_suffix}"
 
 
-def _lines(found: Recommended, card: Recommendation, totals: Totals, per: Period, unit: TimeUnit) -> list[str]:
+def _lines(recommended: Recommended, card: Recommendation, totals: Totals, per: Period, unit: TimeUnit) -> list[str]:
     plan, shown = card.plan, totals.of(card.plan)
-    ends, likely, limited = shown.interval, plan.within_limits, found.limits.given and not found.none_meets
+    ends, likely, limited = shown.interval, plan.within_limits, recommended.limits.given and not recommended.none_meets
     time, cost = unit.words(shown.total_s), f"{format_usd(shown.total_usd)}{per.cost_suffix}"
     numbers = [
         _number(cost, ends and format_usd_range(*ends.usd).removeprefix("$")),
@@ -252,7 +254,7 @@ def _lines(found: Recommended, card: Recommendation, totals: Totals, per: Period
         small.append(f"Meets your limits: {format_certainty(likely)} likely")
     small += [sentence(note) for note in (plan.loading_note, plan.fit_note) if note]
     return [
-        f"{card_title(found, card)}: **{plain(plan.name)}**",
+        f"{card_title(recommended, card)}: **{plain(plan.name)}**",
         " · ".join(numbers),
         *(f":small[{plain(line)}]" for line in small),
     ]
@@ -291,7 +293,12 @@ _FEW_ROWS = 10
 
 
 def show_plan_bars(
-    rows: Sequence[Plan], found: Recommended, profiled: Mapping[str, Plan], per: Period, limits: Limits, level: float
+    rows: Sequence[Plan],
+    recommended: Recommended,
+    profiled: Mapping[str, Plan],
+    per: Period,
+    limits: Limits,
+    level: float,
 ) -> None:
     """Cost and time of each row side by side, the recommended rows above the others.
 
@@ -300,7 +307,7 @@ def show_plan_bars(
     plans = [row for row in rows if row.has_number]
     unit, totals = per.unit(plans), plans[0].table.totals(per)
     usual = next(iter(profiled.values())).table.totals(per) if profiled else None
-    tags = {} if len(found.choices) == 1 else {card.plan.label: _tag(card.goals) for card in found.cards}
+    tags = {} if len(recommended.choices) == 1 else {card.plan.label: _tag(card.goals) for card in recommended.cards}
     ordered = sorted(rows, key=lambda row: row.label not in tags)
     names, drawn = [row.name for row in rows], list[BarRow]()
     for number, row in enumerate(ordered):
@@ -432,7 +439,7 @@ def show_details(
         network, _, rows = ask()
         write_link()
         row = opened_row(rows, opened.label) or opened_row(rows, opened.offer.name) or opened
-        plans = [one for one in rows if one.has_number]
+        plans = [row for row in rows if row.has_number]
         st.caption(plain(row.code))
         if not row.has_number:
             st.info(plain(f"No number: {why_not(row)}."), icon=":material/info:")
@@ -503,7 +510,7 @@ def _number_there(label: str, numbers: str, instance: str, empty: str, tip: str)
 
 def _facts(network: Predicted, plans: Sequence[Plan], plan: Plan) -> dict[str, str]:
     offer = plan.offer
-    each = "" if offer.gpu_count == 1 else f" for {offer.gpu_count} GPUs, {format_usd(offer.usd_per_gpu_hour)} each"
+    per_gpu = "" if offer.gpu_count == 1 else f" for {offer.gpu_count} GPUs, {format_usd(offer.usd_per_gpu_hour)} each"
     step = format_ms(plan.latency_ms)
     if network.batch_size is not None:
         step += f" at batch size {plan.batch_size}, {plan.images_per_s:,.0f} images/s"
@@ -511,7 +518,7 @@ def _facts(network: Predicted, plans: Sequence[Plan], plan: Plan) -> dict[str, s
     source = next((part for part in plan.row.note.split("; ") if part.startswith("from ")), None)
     corrected = (note for note in network.training.warnings if note.code is Code.CORRECTED)
     return {
-        "Price": f"{plain(f'{format_usd(offer.usd_per_hour)}/h{each}')} ({price_source(offer)})",
+        "Price": f"{plain(f'{format_usd(offer.usd_per_hour)}/h{per_gpu}')} ({price_source(offer)})",
         "Step": plain(step),
         "Basis": plain(f"{plan.basis.words if source is None else f'{plan.basis.word} {source}'}."),
         "All costs": plain(breakdown_line(plan)),
@@ -530,10 +537,10 @@ def _computed(resources: Resources, network: Predicted, plan: Plan) -> list[str]
     if isinstance(prediction, NetworkPrediction):
         lines += [] if plan.fit is None else [f"Memory: {plan.fit.why}"]
         return [plain(f"{line}.") for line in lines]
-    rows = [one for one in prediction.predictions if one.instance == plan.instance and one.members]
+    rows = [step for step in prediction.predictions if step.instance == plan.instance and step.members]
     method = resources.models.method(prediction.method)
     rule = method.rules[prediction.anchor_latency_ms is not None]
-    if members := ", ".join(f"{name} {format_ms(ms)}" for one in rows for name, ms in one.members.items()):
+    if members := ", ".join(f"{name} {format_ms(ms)}" for step in rows for name, ms in step.members.items()):
         lines.append(f"Models, at the profile's size: {members} ({rule.words})")
     if plan.fit is not None:
         lines.append(f"Memory: {plan.fit.why}")
@@ -574,12 +581,12 @@ def _measured_line(network: Predicted, instance: str) -> str:
 
 def _against(plans: Sequence[Plan], plan: Plan) -> None:
     """Show the plan beside another one: the cheapest, until another is chosen."""
-    others = sorted((one for one in plans if one != plan), key=lambda one: one.total_usd)
+    others = sorted((other for other in plans if other != plan), key=lambda other: other.total_usd)
     if not others:
         return
-    by_label = {USUAL_PLAN: others[0], **{one.label: one for one in others[1:]}}
+    by_label = {USUAL_PLAN: others[0], **{other.label: other for other in others[1:]}}
     if session.predict.against not in by_label:
         session.predict.against = USUAL_PLAN
-    select("against", {label: one.name_and_code for label, one in by_label.items()})
-    found = compare(plan, by_label[session.predict.against or USUAL_PLAN])
-    st.markdown("\n".join(f"- {unbroken(line)}" for line in comparison_sentences(found)))
+    select("against", {label: other.name_and_code for label, other in by_label.items()})
+    comparison = compare(plan, by_label[session.predict.against or USUAL_PLAN])
+    st.markdown("\n".join(f"- {unbroken(line)}" for line in comparison_sentences(comparison)))
