@@ -366,8 +366,8 @@ def _ends(plan: Plan, metric: str) -> tuple[float, float | None, float | None]:
     if metric == "images":
         per_s = plan.batch_size * MS_PER_S
         return plan.images_per_s, step and per_s / step.high_ms, step and per_s / step.low_ms
-    shown = plan.table.totals(Period.STEP).of(plan)
-    return shown.total_usd, shown.interval and shown.low_usd, shown.interval and shown.high_usd
+    shown = plan.per(Period.STEP)
+    return shown.total_usd, shown.interval and shown.interval.low_usd, shown.interval and shown.interval.high_usd
 
 
 def _column(place: int, name: str, plans: Sequence[Plan | None], metric: str) -> Column:

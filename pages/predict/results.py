@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -28,7 +27,7 @@ from profet_core.errors import Code
 from profet_core.latency import BasisWord
 from profet_core.prediction.scaler import axis_range
 from profet_core.training.memory import does_not_fit
-from profet_core.training.plans import COSTED_STEPS, Limits, Period, Plan, Totals
+from profet_core.training.plans import COSTED_STEPS, Limits, Period, Plan
 from profet_core.training.recommend import (
     Goal,
     Recommendation,
@@ -90,7 +89,6 @@ _PLACES = {"bottom left": (-1, -1), "middle left": (-1, 0), "bottom right": (1, 
 
 def trade_off(
     plans: Sequence[Plan],
-    totals: Totals,
     best: Collection[str],
     named: Collection[str] = (),
     deadline_s: float | None = None,
@@ -98,27 +96,27 @@ def trade_off(
 ) -> Figure:
     """Time against cost on logarithmic axes, one color per basis; a line joins the Pareto frontier.
 
-    `totals`: of the period that is shown. `best`: labels of the plans on the frontier. `named`: of more plans whose GPU
-    is written beside them.
+    `plans`: with time and cost of the period that is shown. `best`: labels of the plans on the frontier. `named`: of
+    more plans whose GPU is written beside them.
     """
-    by_label = {plan.label: _Point(plan, totals.of(plan)) for plan in plans}
     # Time and cost move with one latency, so an interval is a line.
-    ends = [(point.of.total_s, point.of.total_usd) for point in by_label.values()]
-    spans = [point.of.interval for point in by_label.values() if point.of.interval]
+    ends = [(plan.total_s, plan.total_usd) for plan in plans]
+    spans = [plan.interval for plan in plans if plan.interval]
     ends += [end for span in spans for end in ((span.low_s, span.low_usd), (span.high_s, span.high_usd))]
-    unit = shared_time_unit(point.of.total_s for point in by_label.values())
+    unit = shared_time_unit(plan.total_s for plan in plans)
     seconds = unit.seconds
     times, dollars = [time_s / seconds for time_s, _ in ends], [usd for _, usd in ends]
     _, x = Shown(f"Time ({unit.name})", format_significant).axis(times)
     _, y = Shown("Cost ($)", format_usd, prefix="$").axis(dollars)
     # Labels of the frontier stand to the left of their marks.
     x["range"] = [math.log10(min(times)) - 0.2, math.log10(max(times)) + 0.1]
-    frontier = sorted((by_label[label] for label in by_label if label in best), key=lambda point: point.of.total_s)
+    frontier = sorted((plan for plan in plans if plan.label in best), key=lambda plan: plan.total_s)
     across, up = _PHONE_PX / np.ptp(x["range"]), _PHONE_PX / np.ptp(np.log10(dollars))
     places, taken = dict.fromkeys(named, "top right"), list[tuple[float, float, float]]()
     # The endpoints first; where a label would lie on another's on a phone, it goes elsewhere or is left to hovering.
-    for plan, of in (*frontier[:1], *frontier[-1:], *frontier[1:-1]):
-        x_px, y_px, width = across * math.log10(of.total_s / seconds), up * math.log10(of.total_usd), _width_of(plan)
+    for plan in (*frontier[:1], *frontier[-1:], *frontier[1:-1]):
+        x_px, y_px = across * math.log10(plan.total_s / seconds), up * math.log10(plan.total_usd)
+        width = _LETTER_PX * len(_gpu_of(plan))
         for place, (side, lines_up) in _PLACES.items():
             left, height = x_px - width * (side < 0), y_px + _LINE_PX * lines_up
             is_cut = left < across * x["range"][0] - _AXIS_PX
@@ -138,9 +136,9 @@ def trade_off(
     ]
     if len(frontier) > 1:
         name = "Pareto frontier: nothing is both faster and cheaper"
-        time, cost = [of.total_s / seconds for _, of in frontier], [of.total_usd for _, of in frontier]
+        time, cost = [plan.total_s / seconds for plan in frontier], [plan.total_usd for plan in frontier]
         lines.append(_line(name, time, cost, {"color": GRAY, "width": 1.5, "dash": "dot"}))
-    by_basis = {word: [point for point in by_label.values() if point.plan.basis.word is word] for word in COLORS}
+    by_basis = {word: [plan for plan in plans if plan.basis.word is word] for word in COLORS}
     return framed(
         [*lines, *(_marks(points, unit, word, best, places) for word, points in by_basis.items() if points)],
         x=x,
@@ -155,13 +153,6 @@ def trade_off(
             ],
         },
     )
-
-
-class _Point(NamedTuple):
-    """A plan, and its time and cost of the period that is shown."""
-
-    plan: Plan
-    of: Totals
 
 
 def _limit(axis: str, name: str, limit: float | None, values: Sequence[float]) -> list[Part]:
@@ -181,33 +172,29 @@ def _gpu_of(plan: Plan) -> str:
     return no_markup(plan.name.partition(" · ")[0])
 
 
-def _width_of(plan: Plan) -> int:
-    return _LETTER_PX * len(_gpu_of(plan))
-
-
 def _marks(
-    points: Sequence[_Point], unit: TimeUnit, word: BasisWord, best: Collection[str], places: Mapping[str, str]
+    points: Sequence[Plan], unit: TimeUnit, word: BasisWord, best: Collection[str], places: Mapping[str, str]
 ) -> Part:
     """Return the points of a basis; `places`: label -> where its GPU is written."""
     return {
         "type": "scatter",
         "name": word,
-        "x": [of.total_s / unit.seconds for _, of in points],
-        "y": [of.total_usd for _, of in points],
-        "text": [_gpu_of(plan) if plan.label in places else "" for plan, _ in points],
-        "textposition": [places.get(plan.label, "top right") for plan, _ in points],
+        "x": [plan.total_s / unit.seconds for plan in points],
+        "y": [plan.total_usd for plan in points],
+        "text": [_gpu_of(plan) if plan.label in places else "" for plan in points],
+        "textposition": [places.get(plan.label, "top right") for plan in points],
         "mode": "markers+text",
         "marker": {
             "color": COLORS[word],
-            "size": [13 if plan.label in best else 9 for plan, _ in points],
+            "size": [13 if plan.label in best else 9 for plan in points],
             "opacity": 1,
         },
         "unselected": {"marker": {"opacity": 1}},
         "cliponaxis": False,
-        "customdata": [plan.label for plan, _ in points],
+        "customdata": [plan.label for plan in points],
         "hovertext": [
-            f"{no_markup(plan.name_and_code)}<br>{unit.words(of.total_s)}<br>{format_usd(of.total_usd)}"
-            for plan, of in points
+            f"{no_markup(plan.name_and_code)}<br>{unit.words(plan.total_s)}<br>{format_usd(plan.total_usd)}"
+            for plan in points
         ],
         "hoverinfo": "text",
     }
@@ -217,25 +204,23 @@ def show_cards(recommended: Recommended, per: Period) -> None:
     """One card per recommended plan, and which plans were skipped."""
     if recommended.none_meets:
         st.warning(plain(closest_sentence(recommended)), icon=":material/timer_off:")
-    unit, totals = per.unit(recommended.plans), recommended.plans[0].table.totals(per)
+    unit = per.unit(recommended.plans)
     for column, card in zip(st.columns(len(Goal)), recommended.cards, strict=False):
         is_choice = Goal.BALANCE in card.goals and len(recommended.choices) > 1
         help_text = "The lowest product of time and cost." if is_choice else None
-        text = "  \n".join(_lines(recommended, card, totals, per, unit))
+        text = "  \n".join(_lines(recommended, card, per, unit))
         column.container(border=True, height="stretch").markdown(text, help=help_text)
-    lines = [
-        skipped_sentence(plan, recommended.limits, _totals(totals.of(plan), per, unit)) for plan in recommended.skipped
-    ]
+    lines = [skipped_sentence(plan, recommended.limits, _totals(plan, per, unit)) for plan in recommended.skipped]
     if lines:
         st.caption(plain(" ".join(lines)))
 
 
-def _totals(shown: Totals, per: Period, unit: TimeUnit) -> str:
-    return f"{unit.words(shown.total_s)}, {format_usd(shown.total_usd)}{per.cost_suffix}"
+def _totals(plan: Plan, per: Period, unit: TimeUnit) -> str:
+    return f"{unit.words(plan.per(per).total_s)}, {format_usd(plan.per(per).total_usd)}{per.cost_suffix}"
 
 
-def _lines(recommended: Recommended, card: Recommendation, totals: Totals, per: Period, unit: TimeUnit) -> list[str]:
-    plan, shown = card.plan, totals.of(card.plan)
+def _lines(recommended: Recommended, card: Recommendation, per: Period, unit: TimeUnit) -> list[str]:
+    plan, shown = card.plan, card.plan.per(per)
     ends, likely, limited = shown.interval, plan.within_limits, recommended.limits.given and not recommended.none_meets
     time, cost = unit.words(shown.total_s), f"{format_usd(shown.total_usd)}{per.cost_suffix}"
     numbers = [
@@ -249,7 +234,7 @@ def _lines(recommended: Recommended, card: Recommendation, totals: Totals, per: 
     price = f"{format_usd(plan.offer.usd_per_hour)}/h"
     small = [" · ".join([f"{days} at {price}" if days else price, plan.code])]
     if card.alternative is not None:
-        small.append(alternative_sentence(card, _totals(totals.of(card.alternative), per, unit)))
+        small.append(alternative_sentence(card, _totals(card.alternative, per, unit)))
     if limited and likely is not None:
         small.append(f"Meets your limits: {format_certainty(likely)} likely")
     small += [sentence(note) for note in (plan.loading_note, plan.fit_note) if note]
@@ -305,17 +290,12 @@ def show_plan_bars(
     `profiled`: label -> plan at the profiled size, where another one is shown.
     """
     plans = [row for row in rows if row.has_number]
-    unit, totals = per.unit(plans), plans[0].table.totals(per)
-    usual = next(iter(profiled.values())).table.totals(per) if profiled else None
+    unit = per.unit(plans)
     tags = {} if len(recommended.choices) == 1 else {card.plan.label: _tag(card.goals) for card in recommended.cards}
     ordered = sorted(rows, key=lambda row: row.label not in tags)
     names, drawn = [row.name for row in rows], list[BarRow]()
     for number, row in enumerate(ordered):
-        if row.has_number:
-            before = usual.of(profiled[row.label]) if usual is not None and row.label in profiled else None
-            bars = _pair(row, totals.of(row), before, unit)
-        else:
-            bars = (Bar(text=why_not(row)),) * 2
+        bars = _pair(row, profiled.get(row.label), per, unit) if row.has_number else (Bar(text=why_not(row)),) * 2
         is_own = row.is_anchor or is_custom(row.offer)
         marks = (
             *([RETIRED_MARK.strip()] if RETIRED_MARK in row.name else []),
@@ -362,8 +342,9 @@ def _tag(goals: Sequence[Goal]) -> str:
     return "Best" if len(goals) == len(Goal) else ", ".join(goals).capitalize()
 
 
-def _pair(plan: Plan, shown: Totals, usual: Totals | None, unit: TimeUnit) -> tuple[Bar, ...]:
-    """Return the bars of cost and time that a period has of a plan; `usual`: at the profiled size."""
+def _pair(plan: Plan, profiled: Plan | None, per: Period, unit: TimeUnit) -> tuple[Bar, ...]:
+    """Return the bars of cost and time that a period has of a plan; `profiled`: it at the profiled size."""
+    shown, usual = plan.per(per), profiled and profiled.per(per)
     offer, ends, basis = plan.offer, shown.interval, plan.basis.word
     # A sample's latency on its anchor was measured by others than the visitor.
     basis_words = _ANCHOR if plan.is_anchor and basis is BasisWord.MEASURED else basis
@@ -404,7 +385,7 @@ def show_scatter(rows: Sequence[Plan], per: Period, limits: Limits) -> None:
         best = {plan.label for plan in frontier(plans)}
         anchors = {row.label for row in rows if row.is_anchor}
         limited = (limits.deadline_s, limits.budget_usd) if per is Period.TRAINING else ()
-        figure = trade_off(plans, plans[0].table.totals(per), best, anchors, *limited)
+        figure = trade_off([plan.per(per) for plan in plans], best, anchors, *limited)
         show_chart(figure, "trade-off", session.predict_table.choose)
 
 
@@ -447,7 +428,7 @@ def show_details(
             facts = _facts(network, plans, row)
             unit = per.unit(plans)
             # As on its card and its bars.
-            shown = row.table.totals(per).of(row)
+            shown = row.per(per)
             time, cost = unit.words(shown.total_s), f"{format_usd(shown.total_usd)}{per.cost_suffix}"
             if (ends := shown.interval) is not None:
                 time += f" ({unit.range_words(*ends.seconds)})"
