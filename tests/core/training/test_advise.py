@@ -403,7 +403,7 @@ def test_runs_in_turn_take_longer_and_at_once_more_machines():
     assert turns.interval.high_usd == pytest.approx(once.interval.high_usd) == pytest.approx(5 * one.interval.high_usd)
     # A step and an epoch are those of one run on one machine.
     for per in (Period.STEP, Period.EPOCH):
-        shown = [plan.table.totals(per).of(plan) for plan in (one, turns, once)]
+        shown = [plan.per(per) for plan in (one, turns, once)]
         assert [plan.total_s for plan in shown] == pytest.approx([shown[0].total_s] * 3)
         assert [plan.total_usd for plan in shown] == pytest.approx([shown[0].total_usd] * 3)
     assert turns.epoch_s == once.epoch_s == pytest.approx(one.epoch_s) and turns.epoch_usd == pytest.approx(2 / 36)
