@@ -14,12 +14,10 @@ from msgspec.structs import replace
 
 from profet_core import InputError
 from profet_core.answers.advise import answer_advise
-from profet_core.answers.context import Context
 from profet_core.answers.scaleout import (
     answer_scaleout,
     batch_per_gpu,
 )
-from profet_core.catalog import load_gpus
 from profet_core.catalog.interconnects import Interconnect, Link, load_interconnects
 from profet_core.errors import Code, Note
 from profet_core.files import shipped_folder
@@ -389,11 +387,6 @@ def test_against_one_gpu_of_its_kind_its_own_doubt_remains():
 
 
 RESNET = "resnet50-128px-b64-g4dn"
-
-
-@pytest.fixture(scope="module")
-def context(models, catalog) -> Context:
-    return Context(models, catalog, load_gpus())
 
 
 @pytest.fixture(scope="module")
