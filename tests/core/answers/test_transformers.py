@@ -60,7 +60,7 @@ def test_a_vision_transformer_is_told_from_a_language_model(vit):
     events["traceEvents"] = [event for event in events["traceEvents"] if "conv" not in event["name"]]
     linear = read_profile(json.dumps(events).encode())
     assert VISION_TRANSFORMER in refusal(linear) and refusal(linear, VISION_TRANSFORMER) == ""
-    assert refusal(linear, "vit_tiny_patch16_224") == refusal(linear.named("vit_b_16.json")) == ""
+    assert refusal(linear, "vit_tiny_patch16_224") == refusal(linear.with_file_name("vit_b_16.json")) == ""
 
 
 @pytest.mark.parametrize(
