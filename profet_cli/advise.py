@@ -166,12 +166,12 @@ def run_scaleout(options: argparse.Namespace) -> None:
     if answer.how_many is not None:
         print("\n".join([answer.how_many.sentence, *answer.how_many.batch_sentences]), end="\n\n")
     _print_curve(answer)
-    strategies = list(dict.fromkeys(each for row in answer.curve for each in row.other_ms))
+    strategies = list(dict.fromkeys(each for row in answer.curve for each in row.by_strategy_ms))
     print("\nstep latency by strategy")
     print_table(
         ("GPUs", *(f"{each} ({CHECKED_ON[each]})" if each in CHECKED_ON else each for each in strategies)),
         [
-            (str(row.step.gpus), *(cell(row.other_ms.get(each), format_ms) for each in strategies))
+            (str(row.step.gpus), *(cell(row.by_strategy_ms.get(each), format_ms) for each in strategies))
             for row in answer.curve
         ],
     )

@@ -208,7 +208,7 @@ def filtered_context(
         raise InputError("Name at least one target: {targets}.", "targets")
     requested, unselected = Targets({}, {}), []
     for target in targets:
-        named = [] if target in catalog else [gpu.name for gpu in context.gpus.meant(target)]
+        named = [] if target in catalog else [gpu.name for gpu in context.gpus.matching(target)]
         having = [name for name, row in catalog.items() if row.gpu in named] if named else [target]
         # An unknown name is rejected where it is read.
         chosen = [name for name in having if name in names or name not in catalog or name == anchor]

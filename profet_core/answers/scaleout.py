@@ -685,7 +685,7 @@ SCALEOUT: Keys = {
     **{"instance": "offer.name", "gpu": "gpu"},
     "one_gpu": ("one_gpu", {key: path for key, path in GPU_ROW.items() if key != "gpu"}),
     "interconnect": "interconnect",
-    "curve": ("curve", {**_ON_GPUS, **{"over_one": "over_one", "by_strategy_ms": "other_ms"}}),
+    "curve": ("curve", {**_ON_GPUS, **keys("over_one by_strategy_ms")}),
     "last_paying": "last_paying",
     "offers": (
         "plans",
