@@ -40,7 +40,7 @@ _RENTED = "provider gpu gpu_count usd_per_hour usd_per_gpu_hour as_of price_note
 _STEP: Keys = {"latency_ms": "latency_ms", **keys("low_ms high_ms", "interval."), **keys("basis note")}
 #: An instance at one of its prices; and in a list, with the basis of its prediction.
 OFFER: Keys = keys(_OFFER)
-LISTED_OFFER: Keys = {**keys(_OFFER, "0."), "basis": "1"}
+LISTED_OFFER: Keys = {**keys(_OFFER, "offer."), "basis": "basis"}
 #: What stands beside any number of an offer: whose it is, its GPUs, its price, and how old that is.
 RENTED: Keys = {"instance": "offer.name", **keys(_RENTED, "offer.")}
 #: The step on an instance; and on a GPU that no offer has.
@@ -58,16 +58,17 @@ def document(record: object, of: Keys) -> Document:
 def documents(rows: Column, of: Keys) -> list[Document]:
     """Write records of one kind, or the rows of a table, column by column."""
     rows = in_columns(rows)
-    columns = [_values(rows, source) for source in of.values()]
+    columns = [values_of(rows, source) for source in of.values()]
     return [dict(zip(of, values, strict=True)) for values in zip(*columns, strict=True)]
 
 
-def _values(rows: Column, source: Source | tuple[Source, Keys]) -> Column:
+def values_of(rows: Column, source: Source | tuple[Source, Keys]) -> Column:
+    """Return what a source says of each row."""
     if isinstance(source, tuple):
         source, inner = source
         return [
             documents(value, inner) if isinstance(value, Sequence) else value and document(value, inner)
-            for value in _values(rows, source)
+            for value in values_of(rows, source)
         ]
     return [source(row) for row in rows] if callable(source) else column_of(rows, source)
 

@@ -668,7 +668,7 @@ _ON_GPUS: Keys = {
     **keys("epoch_s epoch_usd"),
 }
 #: `ScaledTraining` as JSON.
-SCALEOUT: Keys = {
+SCALEOUT_KEYS: Keys = {
     "how_many": (
         "how_many",
         {

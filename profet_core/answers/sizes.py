@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from profet_core.answers.advise import AdviseAnswer, node_rows
 from profet_core.answers.context import Context
+from profet_core.answers.documents import Keys, keys
 from profet_core.answers.predict import NO_BATCH, PredictedTraining, fits_in_training, steps_along
 from profet_core.errors import InputError
 from profet_core.prediction.scaler import (
@@ -162,3 +163,7 @@ def answer_scale(
     scaled = scale(*ends, question.at, method=question.method, context=known_there)
     curve = scale_curve(*ends, list(sizes), method=question.method, context=known_there) if sizes else np.array([])
     return replace(scaled, instance=question.instance), curve.tolist()
+
+
+#: `answer_scale`'s as JSON, without the curve.
+SCALE_KEYS: Keys = keys("instance axis at latency_ms", "0.")
