@@ -464,7 +464,7 @@ class ScaleoutQuestion(StepsQuestion, frozen=True):
         about(
             "measured step latency on one GPU, in milliseconds, instead of a profile",
             "MS",
-            instead_of=["profile", "precision"],
+            instead_of=["profile", "precision", "checkpointing"],
         ),
     ] = None
     batch: Annotated[Whole | None, about("keep this batch size per GPU (default: the profiled one)", "N")] = None
@@ -788,13 +788,17 @@ def _check_together(fields: Mapping[str, QuestionField], values: Mapping[str, ob
             raise InputError(f"{{{name}}} needs {' or '.join(f'{{{other}}}' for other in needed)}.", name, *needed)
         for other in given.intersection(field.instead_of):
             raise InputError(f"Give {{{name}}} or {{{other}}}, not both.", name, other)
-    for name, why in _OF_SPOT.items():
-        if name in given and values.get("market") not in (SPOT, ANY_MARKET):
-            raise InputError(f"{why}: {{{name}}} needs {{market}} {SPOT} or {ANY_MARKET}.", name, "market")
+    for name, (other, choices, why) in _ONLY_FOR.items():
+        if name in given and values.get(other, fields[other].default) not in choices:
+            raise InputError(f"{why}: {{{name}}} needs {{{other}}} {' or '.join(choices)}.", name, other)
 
 
-#: Field -> what it says about spot machines alone.
-_OF_SPOT = {"interruptions": "Only spot machines are interrupted", "spot_discount": "Only spot prices have a discount"}
+#: Field -> the field and its values beside which alone it has a meaning, and why.
+_ONLY_FOR = {
+    "interruptions": ("market", (SPOT, ANY_MARKET), "Only spot machines are interrupted"),
+    "spot_discount": ("market", (SPOT, ANY_MARKET), "Only spot prices have a discount"),
+    "fixed_classes": ("axis", ("pixels",), "Only along pixels classes grow"),
+}
 
 
 def _shown(given: object) -> str:

@@ -100,6 +100,8 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
 
     def step_at(instance: str, batch_size: int) -> OfferStep:
         training, names = at(batch_size), [instance]
+        if not instance:
+            raise InputError("Name the machine to scale out on: {instance}.", "instance")
         if instance == anchor and instance not in catalog:
             if given_ms is not None and not training.scaled:
                 return OfferTable.given([machine_with(instance, 1.0, instance)], [given_ms])[0]

@@ -150,8 +150,10 @@ def answer_scale(
 ) -> tuple[ScaledLatency, list[float]]:
     """Latency at the requested size, and a curve at `sizes`, milliseconds per step."""
     known = question.instance in context.catalog or bool(context.gpus.named(question.instance))
-    # An instance or GPU without measurements uses the curve shared by all measured ones.
+    # An instance or GPU without measurements uses the curve shared by all measured ones; documented ones share none.
     curve_of = context.models.profiled(question.instance) if known else question.instance
+    if question.method == "profet":
+        curve_of = curve_of or question.instance
     ends = (context.models, curve_of, question.axis, question.min_ms, question.max_ms)
     if question.largest is None:
         known_there = ScaleContext(other_size=question.other_size, fixed_classes=question.fixed_classes)
