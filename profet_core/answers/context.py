@@ -311,11 +311,16 @@ def question_anchor(context: Context, question: ProfileQuestion) -> str:
 _PRICE_ONLY = "price only"
 
 
-def answer_instances(
-    models: Models | None, catalog: Catalog, question: InstancesQuestion
-) -> list[tuple[Instance, str]]:
-    """Each requested offer and its prediction's basis; without models no offer has a basis."""
+class ListedOffer(NamedTuple):
+    """An offer, and the basis of its predictions."""
+
+    offer: Instance
+    basis: str
+
+
+def answer_instances(models: Models | None, catalog: Catalog, question: InstancesQuestion) -> list[ListedOffer]:
+    """List the requested offers; without models none has a basis."""
     basis_of = {} if models is None else basis_by_instance(models, catalog)
     every = question.all or question.market or question.region
     offers = filtered_offers(catalog.all_offers if every else catalog.values(), question.offer_filter)
-    return [(offer, basis_of.get(offer.name, _PRICE_ONLY)) for offer in offers]
+    return [ListedOffer(offer, basis_of.get(offer.name, _PRICE_ONLY)) for offer in offers]
