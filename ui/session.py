@@ -532,7 +532,6 @@ class ManyCore(Part):
     manycore_images: int | None = setting(None, "Images per epoch", (1, MAX_IMAGES))
     manycore_test_images: int | None = setting(None, "Test images per epoch", (0, MAX_IMAGES))
     manycore_epochs: int | None = setting(None, "Epochs", (1, MAX_EPOCHS))
-    manycore_shows = one_of({"time": "Time", "speedup": "Speed-up"}, "Show")
 
 
 class Table(Part):

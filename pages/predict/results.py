@@ -468,7 +468,7 @@ def _corrections(resources: Resources, network: Predicted, row: Plan) -> None:
     if not row.is_anchor:
         tip = "It replaces the prediction there, and corrects this GPU's at other sizes and on other machines."
         second = session.network.second and session.network.measured_at == "other"
-        batch_size, pixels = network.training.known[-1 if second else 0].sizes
+        batch_size, pixels = network.training.predictions[-1 if second else 0].sizes
         size = ", ".join([f"batch {batch_size:,}"] * bool(batch_size) + [f"{pixels} px"] * bool(pixels))
         with measured:
             label = f"Your step time{size and f' at {size}'} (ms)"

@@ -1,4 +1,4 @@
-"""What a training takes and costs on each offer, and the chance that it keeps to a deadline and a budget."""
+"""Time and cost of a training on each offer, and the chance that it keeps to a deadline and a budget."""
 
 from __future__ import annotations
 
@@ -410,8 +410,8 @@ class Plan(Struct, frozen=True):
             unknown = self.workload.images_per_s_per_vcpu is not None and not self.offer.vcpus
             return "data loading not counted: vCPUs unknown" if unknown else ""
         fed, could = (self.batch_size / ms * MS_PER_S for ms in (self.latency_ms, self.gpu_ms))
-        them = "this GPU" if self.gpus == 1 else "these GPUs"
-        return f"{self.offer.vcpus} vCPUs feed {fed:,.0f} images/s; {them} could train {could:,.0f}"
+        gpus = "this GPU" if self.gpus == 1 else "these GPUs"
+        return f"{self.offer.vcpus} vCPUs feed {fed:,.0f} images/s; {gpus} could train {could:,.0f}"
 
     @property
     def node_note(self) -> str:
@@ -675,7 +675,7 @@ COSTED_STEPS = 1_000
 
 
 class Period(StrEnum):
-    """What time and cost are of; the values name columns of exports."""
+    """Period that time and cost are of; the values name columns of exports."""
 
     STEP = "step"
     EPOCH = "epoch"
@@ -687,5 +687,5 @@ class Period(StrEnum):
 
     @property
     def cost_suffix(self) -> str:
-        """What a cost is for, where the view does not say it."""
+        """The period in words, where the view does not say it."""
         return f" per {COSTED_STEPS:,} steps" if self is Period.STEP else ""
