@@ -102,7 +102,7 @@ def judged_network(
 
 
 def choose_cells(medians: InstanceSteps, allowed: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
-    """The benchmark first if it is allowed, then one size of each network in turn; networks and sizes by chance.
+    """Choose the benchmark if it is allowed, then one size of each network in turn; networks and sizes by chance.
 
     Parameters
     ----------

@@ -145,8 +145,8 @@ def _below_cards(resources: Resources, answer: AdviseAnswer, advice: Advice, per
     # Errors on other GPUs than one are unknown for transformers.
     is_transformer = any(note.code is Code.TRANSFORMER for note in answer.training.warnings)
     lines = [] if is_transformer else [error_sentence(advice.recommended, *resources.models.held_out_errors)]
-    if per is Period.TRAINING and (found := best_batch(resources, replace(answer, advice=advice))):
-        lines.append(found.sentence)
+    if per is Period.TRAINING and (cheapest := best_batch(resources, replace(answer, advice=advice))):
+        lines.append(cheapest.sentence)
     with st.container(key="below-cards"):
         st.caption(plain(" ".join(filter(None, lines))))
 
@@ -183,15 +183,17 @@ def _exports(resources: Resources, network: Predicted, advice: Advice, plans: Se
     """Draw the buttons that save the result; a file is made when it is saved."""
     # A file is made outside of the session.
     order, chosen = session.predict_table.sort, session.predict_table.columns
-    prediction = network.training.prediction
-    source = report_source(network.held.name, prediction, resources.models, prediction.warnings)
+    name, models, prediction = network.held.name, resources.models, network.training.prediction
+
+    def report() -> str:
+        return report_html(advice, report_source(name, prediction, models, prediction.warnings))
 
     def exported() -> tables.Rows:
         columns = predict_columns(plans, per, per.unit(plans), resources.gpus)
         return tables.exported_rows(tables.chosen_columns(columns, chosen), tables.row_order(columns, order))
 
     charts = session.predict.chart != "table"
-    tables.export_row("profet-predict", exported, charts=charts, report=partial(report_html, advice, source))
+    tables.export_row("profet-predict", exported, charts=charts, report=report)
 
 
 def _advised(resources: Resources, network: Predicted) -> Answered:
@@ -209,8 +211,8 @@ def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnsw
         return {}
     question, plans = st.session_state.get(_PROFILED, (None, {}))
     if is_profiled or question != wanted:
-        found = answer if is_profiled else answer_advise(resources, wanted)
-        plans = {row.label: row for row in found.rows if row.has_number}
+        profiled = answer if is_profiled else answer_advise(resources, wanted)
+        plans = {row.label: row for row in profiled.rows if row.has_number}
         st.session_state[_PROFILED] = wanted, plans
     return {} if is_profiled else plans
 

@@ -327,8 +327,8 @@ def read_step(
     launches_ms : on the reference host, where the profile has its host's own time.
     """
     reader, (_, _, batch_size, pixels) = models.transfer.readers[anchor], recorded.asked
-    amounts = {name: float(values[0]) for name, values in reader.amounts(groups_ms[None]).items()}
-    kernels = float(reader.kernels(groups_ms[None])[0])
+    by_kind, number = reader.read(groups_ms[None])
+    amounts, kernels = {name: float(values[0]) for name, values in by_kind.items()}, float(number[0])
     if launches_ms is not None:
         kernels = max(launches_ms / math.exp(rate_model_of(models).average.log_launch), 1.0)
     counts = _counts_read(amounts, kernels, batch_size, pixels)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from profet_core.catalog import Catalog, Instance
 from profet_core.catalog.collection import nearest
-from profet_core.catalog.gpus import AS_PROFILED, CHANNELS_LAST, FP32, PLAIN, requested_code, requested_precision
+from profet_core.catalog.gpus import AS_PROFILED, CHANNELS_LAST, FP32, HALF, PLAIN, requested_code, requested_precision
 from profet_core.catalog.instance import gpu_words
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import ProfileBatch, profile_batch
@@ -36,6 +36,7 @@ from profet_core.prediction.checks import (
 )
 from profet_core.prediction.counts import (
     MEASURED_LOG_SD,
+    PREDICTED_LOG_SD,
     Asked,
     ByCounts,
     CountedStep,
@@ -179,8 +180,7 @@ def _recorded(
         known_ms = [positive_number("The anchor's latency", value) for value in latencies_ms]
     for profile, latency_ms in zip(profiles, known_ms, strict=True):
         if latency_ms is not None:
-            known = counted(profile, latency_ms)
-            check_latency(models, known, anchor.instance, latency_ms, trusted=trust_latency)
+            check_latency(models, counted(profile, latency_ms), anchor.instance, latency_ms, trusted=trust_latency)
     return [recorded_step(models, anchor, *one) for one in zip(profiles, known_ms, strict=True)]
 
 
@@ -198,17 +198,17 @@ def _wanted(
     names: Iterable[str] = models.instances
     if method.kind == "classes":
         names = (offer.name for offer, _ in offer_targets(models, catalog).layout(anchor).offers)
-    known = [name for name in names if name != anchor.name and name in catalog]
+    supported = [name for name in names if name != anchor.name and name in catalog]
     if targets is None:
-        return known
+        return supported
     targets = [targets] if isinstance(targets, str) else targets
     others = [target for target in dict.fromkeys(targets) if target != anchor.name]
     for target in others:
-        if target not in known:
+        if target not in supported:
             without_offer = "" if target in catalog else models.transfer.gpus.without_offer(target)
-            raise InputError(without_offer or f"Unknown target {target!r}: {nearest(target, known)}.")
+            raise InputError(without_offer or f"Unknown target {target!r}: {nearest(target, supported)}.")
     if not others:
-        raise InputError(f"Name at least one target other than the anchor: {nearest(anchor.name, known)}.")
+        raise InputError(f"Name at least one target other than the anchor: {nearest(anchor.name, supported)}.")
     return others
 
 
@@ -323,6 +323,18 @@ def _run_stages(question: _Question, steps: Sequence[RecordedStep]) -> _Stages:
     )
 
 
+def _predicted(stages: _Stages, column: int) -> tuple[Recorded, ...]:
+    """Return a step as it is predicted on profiled GPUs."""
+    table = stages.table.column(column)
+    asked = stages.on_anchor[column].asked._replace(precision=FP32, training_code=PLAIN)
+    rows = [stages.layout.plan.profiled[name] for name in stages.estimates.targets]
+    log_sds = np.fmax(table.log_sd[rows], PREDICTED_LOG_SD)
+    return tuple(
+        Recorded(table.targets[row].gpu, table.targets[row].host, asked, latency_ms, log_sd)
+        for row, latency_ms, log_sd in zip(rows, table.latency_ms[rows].tolist(), log_sds.tolist(), strict=True)
+    )
+
+
 def _finish(question: _Question, stages: _Stages, column: int) -> Prediction:
     """Run the stages for one profile: precision, kernels, the order of GPUs, and custom measurements.
 
@@ -335,7 +347,9 @@ def _finish(question: _Question, stages: _Stages, column: int) -> Prediction:
     table = change.given(own)
     if stages.by_counts:
         counted_step, doubt = stages.by_counts[column], float(stages.doubts[column])
-        by_counts = StepsByCounts(models, counted_step, recorded_as, asked, doubt)
+        # Of a step in half precision its own GPU says most.
+        others = () if counted_step.network or step.precision in HALF else _predicted(stages, column)
+        by_counts = StepsByCounts(models, counted_step, recorded_as, others, asked, doubt)
         table = by_counts.in_table(table, own, step.log_sd)
     table = stages.layout.in_order(with_other_kernels(table, change))
     profile = counted(step.profile, step.latency_ms)

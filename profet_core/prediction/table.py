@@ -258,10 +258,14 @@ class SizedSteps(Protocol):
         """The recorded step."""
 
     @property
+    def others(self) -> Any:
+        """The same step on other profiled GPUs, as it is predicted there."""
+
+    @property
     def doubt(self) -> float:
         """Added to the uncertainty, for GPU time without an operation."""
 
-    def sized(self, known: Sequence[Prediction]) -> Callable[[StepTable, int, int], StepTable]:
+    def sized(self, predictions: Sequence[Prediction]) -> Callable[[StepTable, int, int], StepTable]:
         """Return what makes a table of another size, by all recorded steps of the network."""
 
 

@@ -120,21 +120,13 @@ class WorkReader(Struct, frozen=True):
     typical: Mapping[str, float]
     weights: FloatArray
 
-    def _outputs(self, groups_ms: FloatArray) -> FloatArray:
+    def read(self, groups_ms: FloatArray) -> tuple[Mapping[str, FloatArray], FloatArray]:
+        """Return kind of work -> amount, and the number of kernels, (profiles,) each, from the times of `GROUPS`."""
         inputs = (work_inputs(groups_ms) - self.mean) / self.scale
-        found: FloatArray = regressors(inputs, self.centers, self.width) @ self.weights
-        return found
-
-    def kernels(self, groups_ms: FloatArray) -> FloatArray:
-        """Number of kernels, (profiles,), from the times of `GROUPS`."""
-        found: FloatArray = np.exp(self._outputs(groups_ms)[:, -1])
-        return found
-
-    def amounts(self, groups_ms: FloatArray) -> Mapping[str, FloatArray]:
-        """Kind of work -> amount, (profiles,)."""
-        over_typical = np.maximum(np.exp(self._outputs(groups_ms)[:, :-1]) - AMOUNT_AT_LEAST, 0.0)
-        total_ms = groups_ms.sum(axis=1)
-        return {name: over_typical[:, n] * one * total_ms for n, (name, one) in enumerate(self.typical.items())}
+        outputs: FloatArray = np.exp(regressors(inputs, self.centers, self.width) @ self.weights)
+        over_typical, total_ms = np.maximum(outputs[:, :-1] - AMOUNT_AT_LEAST, 0.0), groups_ms.sum(axis=1)
+        amounts = {name: over_typical[:, n] * usual * total_ms for n, (name, usual) in enumerate(self.typical.items())}
+        return amounts, outputs[:, -1]
 
 
 #: Added to amounts over typical ones before their logarithm.

@@ -7,6 +7,7 @@ Training, the order of siblings and the slope over batches are checks of what mu
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from itertools import permutations
@@ -346,8 +347,10 @@ def gpus_report(models: Models, measurements: Measurements, folder: Path, *, pro
     medians = measured_medians(measurements)
     index, workloads = _workloads(measurements)
     profiles = {name: median_profiles(measurements, name, workloads, index) for name in models.instances}
+    predictions = pd.DataFrame(json.loads((models.folder / "validation.json").read_bytes())["scatter"])
+    predicted_ms: Any = predictions.groupby(["anchor", "target", *WORKLOAD])["predicted_ms"].median().to_dict()
     return {
-        **held_out_gpus(models, rows, medians, progress),
+        **held_out_gpus(models, rows, medians, predicted_ms, progress),
         "published": published_steps(models, one_offer_per_gpu(models), rows, medians, profiles),
         "served": served_report(models, measurements, folder),
         "memory": memory_report(measurements, folder),

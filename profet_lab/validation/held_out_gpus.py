@@ -19,7 +19,7 @@ from profet_core.latency import quantile
 from profet_core.layers.by_name import read_step
 from profet_core.layers.class_times import Place, log_group_factors
 from profet_core.layers.rates import Mode, RateModel, rate_model, rate_model_of
-from profet_core.prediction.counts import MEASURED_LOG_SD, Asked, Recorded
+from profet_core.prediction.counts import MEASURED_LOG_SD, PREDICTED_LOG_SD, Asked, Recorded
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import predict
 from profet_core.prediction.sizes import BATCH_SIZES, curves_at
@@ -38,13 +38,18 @@ AS_MEASURED = Profile({"Device_Conv2D": 1.0})
 
 
 def held_out_gpus(
-    models: Models, rows: pd.DataFrame, medians: InstanceSteps, progress: Progress | None = None
+    models: Models,
+    rows: pd.DataFrame,
+    medians: InstanceSteps,
+    predicted_ms: Mapping[tuple[Any, ...], float],
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Errors of the 12 directions to a held-out GPU, and from one.
 
     Parameters
     ----------
     rows : as `estimate_fit.estimate_rows` has them.
+    predicted_ms : anchor, target and workload -> latency by members that didn't see the network.
     """
     fit_problem = problem(rows)
     fitted, names = fit(fit_problem), [str(name) for name in np.unique(medians.architectures)]
@@ -56,7 +61,7 @@ def held_out_gpus(
     for name, (learned, _), effects in zip(medians.instances, tasks, fits, strict=True):
         without = copy(models)
         without.__dict__["rates"] = fitted_rates(learned, effects, rate_model_of(models))
-        judged += _judged(without, medians, readers, name)
+        judged += _judged(without, medians, readers, predicted_ms, name)
     table = pd.DataFrame(judged)
     targets, anchors = (table[table["role"] == role] for role in ("target", "anchor"))
     by_target = _directions(targets, "target")
@@ -83,7 +88,13 @@ def fitted_rates(learned: Problem, effects: np.ndarray, like: RateModel) -> Rate
     return rate_model({**content, **{name: getattr(like, name) for name in names}, "fitted_on": {}, "checksum": ""})
 
 
-def _judged(models: Models, medians: InstanceSteps, readers: Readers, held_out: str) -> list[dict[str, Any]]:
+def _judged(
+    models: Models,
+    medians: InstanceSteps,
+    readers: Readers,
+    predicted_ms: Mapping[tuple[Any, ...], float],
+    held_out: str,
+) -> list[dict[str, Any]]:
     """Log errors and half-widths of the intervals of steps to and from an instance."""
     transfer, others = models.transfer, [name for name in medians.instances if name != held_out]
     # Profiles of the held-out GPU are read as if they had been recorded there.
@@ -104,7 +115,13 @@ def _judged(models: Models, medians: InstanceSteps, readers: Readers, held_out: 
             groups_ms = scale * medians.with_latency[anchor].groups_ms[number]
             recorded = Recorded(*places[anchor], asked, float(medians.latency_ms[anchor][number]), MEASURED_LOG_SD)
             counted = read_step(models, read_as, groups_ms, recorded, AS_MEASURED)
-            steps_at = counted.on([places[name] for name in targets], asked, [recorded], as_recorded=True)
+            known = [name for name in others if role == "target" and name != anchor]
+            size = workload.model, workload.pixels, workload.batch_size
+            predicted = [
+                Recorded(*places[name], asked, predicted_ms[anchor, name, *size], PREDICTED_LOG_SD) for name in known
+            ]
+            on = [places[name] for name in targets]
+            steps_at = counted.on(on, asked, [recorded, *predicted], as_recorded=True)
             steps = steps_at(asked.batch_size, asked.pixels)
             for place, name in enumerate(targets):
                 error = float(np.log(steps.latency_ms[place] / medians.latency_ms[name][number]))
@@ -201,6 +218,7 @@ def published_steps(
                 step_rows: Any = group[group["batch_size"] == batch].itertuples()
                 for row in step_rows:
                     answer = by_gpu[row.gpu]
+                    assert answer.latency_ms is not None and answer.log_sd is not None
                     larger_ms = answer.latency_ms * (pixels / at) ** 2
                     error = float(np.log(larger_ms / row.latency_ms))
                     errors.append({"gpu": row.gpu, "error": error, "half": quantile() * answer.log_sd})

@@ -22,6 +22,7 @@ from tests.pages.conftest import (
     link,
     missing,
     notices,
+    result_rows,
     say_missing,
     sentences,
     type_in,
@@ -251,3 +252,10 @@ def test_the_header_has_exports_where_there_is_something_to_export(open_app, sam
     assert missing(app) and exports(app) == set()
     say_missing(app, anchor="g4dn.xlarge", batch_size=64, pixels=224)
     assert not app.error and exports(app) == {"CSV", "Report"}
+
+
+def test_where_nothing_shown_fits_a_button_sets_the_largest_batch_that_does(open_app):
+    app = open_app(at_batch="256", at_pixels="256", sample=VGG, preset="original", gpu="K80,M60,A100")
+    (button,) = [one for one in app.button if one.label.startswith("Use batch")]
+    button.click().run()
+    assert app.query_params["at_batch"] in button.label and result_rows(app) and not app.exception

@@ -38,8 +38,9 @@ def times(busy: float = 100.0, idle: float = 0.0, copy: float = 0.0, host: float
 def test_work_grows_with_the_times_and_kernels_do_not():
     for ms in (1.0, 4.0):
         groups_ms = np.full((1, len(GROUPS)), ms)
-        assert HUNDRED.kernels(groups_ms) == pytest.approx([100.0])
-        assert HUNDRED.amounts(groups_ms)["convolution"] == pytest.approx([2.5 * ms * len(GROUPS)])
+        amounts, kernels = HUNDRED.read(groups_ms)
+        assert kernels == pytest.approx([100.0])
+        assert amounts["convolution"] == pytest.approx([2.5 * ms * len(GROUPS)])
 
 
 def test_classes_are_summed_to_groups_and_an_operation_of_none_is_busy():
@@ -71,6 +72,6 @@ def test_a_step_is_its_work_or_its_launches():
     [{"weights": [[0.0]]}, {"typical": {}}, {"scale": [0.0] * INPUTS}, {"mean": [float("nan")] * INPUTS}],
 )
 def test_arrays_that_do_not_belong_together_are_refused(change):
-    assert readers_of({"p3.2xlarge": CONTENT})["p3.2xlarge"].kernels(np.ones((1, len(GROUPS)))) == 1.0
+    assert readers_of({"p3.2xlarge": CONTENT})["p3.2xlarge"].read(np.ones((1, len(GROUPS))))[1] == 1.0
     with pytest.raises(ValueError):
         readers_of({"p3.2xlarge": {**CONTENT, **change}})
