@@ -27,7 +27,6 @@ from profet_lab.transfer.work import fit_readers
 from profet_lab.validation.held_out_gpus import AS_MEASURED, figures, fitted_rates
 
 CELLS = (1, 3, 10, 20, 50)
-DRAWS = 3
 #: Of a new GPU, beside the one that it is.
 _NEW = "New "
 
@@ -43,19 +42,19 @@ def measured_cells_report(
     effects = run_tasks(fit, [(some, fitted) for some in learned], progress=progress, threads=True)
     networks = [str(name) for name in np.unique(medians.architectures)]
     readers = run_tasks(fit_readers, [(medians, medians.architectures != name, name) for name in networks])
-    draws = [(count, draw, [seed + draw]) for count in CELLS for draw in range(DRAWS)]
     tasks = [
-        (models, fitted_rates(some, values, rates), medians, name, network, reader, draws)
+        (models, fitted_rates(some, values, rates), medians, name, network, reader, [seed, number])
         for name, some, values in zip(gpus, learned, effects, strict=True)
-        for network, reader in zip(networks, readers, strict=True)
+        for number, (network, reader) in enumerate(zip(networks, readers, strict=True))
     ]
     table = pd.concat(run_tasks(judged_network, tasks, progress=progress, threads=True))
     rows = []
     for count, part in table.groupby("cells"):
-        by_gpu = {str(name): _figures(own) for name, own in part.groupby("gpu")}
-        rows.append({"cells": count, "gpus": by_gpu, "mean": float(np.mean([row["mape"] for row in by_gpu.values()]))})
+        by_gpu = {str(name): figures(own) for name, own in part.groupby("gpu")}
+        mean = float(np.mean([row["mape_with_latency"] for row in by_gpu.values()]))
+        rows.append({"cells": count, "gpus": by_gpu, "mean": mean})
     workloads = len(medians.workloads)
-    return {"seed": seed, "draws": DRAWS, "networks": len(networks), "workloads": workloads, "rows": rows}
+    return {"seed": seed, "networks": len(networks), "workloads": workloads, "rows": rows}
 
 
 def judged_network(
@@ -65,14 +64,14 @@ def judged_network(
     instance: str,
     network: str,
     readers: Mapping[str, WorkReader],
-    draws: Sequence[tuple[int, int, Sequence[int]]],
+    seed: Sequence[int],
 ) -> pd.DataFrame:
     """Measure cells of other networks on an instance whose GPU is taken as new, and predict one network there.
 
     Parameters
     ----------
     rates : that saw no step of the GPU; `readers` : that saw none of the network.
-    draws : number of cells, number of the draw and its seed.
+    seed : of the choice of cells.
     """
     profiled, allowed = models.transfer.profiled, medians.architectures != network
     place = models.transfer.gpus[profiled[instance].gpu], profiled[instance].host
@@ -81,7 +80,7 @@ def judged_network(
     steps = steps_of(rates, cells, gpu, place[1])
     reads = models.with_transfer(replace(models.transfer, readers=readers))
     rows: list[dict[str, Any]] = []
-    for count, draw, seed in draws:
+    for count in CELLS:
         chosen = choose_cells(medians, allowed, count, np.random.default_rng(seed))
         effects = effects_by_steps(rates, gpu, [steps[row] for row in chosen], MEASURED, rates.measured)
         there = reads.with_transfer(reads.transfer)
@@ -98,14 +97,8 @@ def judged_network(
                 answer = counted.on([(gpu, place[1])], asked, [recorded])(asked.batch_size, asked.pixels)
                 error = float(np.log(answer.latency_ms[0] / medians.latency_ms[instance][row]))
                 half = float(quantile() * answer.log_sd[0])
-                rows.append({"gpu": instance, "cells": count, "draw": draw, "error": error, "half": half})
+                rows.append({"gpu": instance, "cells": count, "error": error, "half": half})
     return pd.DataFrame(rows)
-
-
-def _figures(rows: pd.DataFrame) -> dict[str, float]:
-    of_all = {name.removesuffix("_with_latency"): value for name, value in figures(rows).items()}
-    drawn = [figures(part)["mape_with_latency"] for _, part in rows.groupby("draw")]
-    return {**of_all, "worst_draw": max(drawn)}
 
 
 def choose_cells(medians: InstanceSteps, allowed: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
