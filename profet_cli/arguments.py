@@ -24,6 +24,7 @@ from profet_core.questions import OFFER_FIELDS, ProfileQuestion, Question, Quest
 from profet_profiles import Profile
 from profet_profiles.errors import shown_file_name
 from profet_profiles.sandbox import read_guarded
+from profet_profiles.whole_files import open_to_read
 
 if TYPE_CHECKING:
     from profet_core.layers.logs import TrainingLog
@@ -130,7 +131,7 @@ def read_trace(options: argparse.Namespace) -> Profile:
 def read_profile_file(path: str) -> Profile:
     """Read a file or a run's folder, streamed; a long one shows on a terminal's stderr how far it is."""
     try:
-        with Path(path).open("rb") as file:
+        with open_to_read(Path(path)) as file:
             return read_guarded(file, Path(path).name, progress=_shown_progress())
     except IsADirectoryError:
         from profet_profiles.reading import read_profile_folder
@@ -145,7 +146,7 @@ def read_network_file(path: Path, pixels: int | None) -> Network:
     from profet_core.layers.reading import read_network_guarded
 
     try:
-        with path.open("rb") as file:
+        with open_to_read(path) as file:
             return read_network_guarded(file, path.name, pixels)
     except OSError as error:
         raise InputError(f"{path.name} can't be read: {error.strerror}.") from None
@@ -156,7 +157,7 @@ def read_log_file(path: Path) -> TrainingLog:
     from profet_core.layers.logs import read_log_guarded
 
     try:
-        with path.open("rb") as file:
+        with open_to_read(path) as file:
             return read_log_guarded(file, path.name)
     except OSError as error:
         raise InputError(f"{path.name} can't be read: {error.strerror}.") from None
