@@ -64,7 +64,13 @@ _NVIDIA = "a table of NVIDIA's profiler (nsys, nvprof, ncu)"
 _KEY_AVERAGES = "PyTorch's printed key_averages()"
 _ON_GPU = "the models support GPUs only, so record the step on a GPU"
 _MESSAGE = rb"(?s)\A[\n\x12\x1a\"*2].*tensorflow\.profiler\."
+_TRAINING_LOG = (
+    "a training log",
+    "give it as the log of a network by name: step 3 on Predict, or profet estimate --log",
+)
 _LINES = rb"\A(?:[^\n]{0,1000}\n){0,20}[^\n]{0,1000}"
+#: Of lines that are no JSON's.
+_LOG = rb'\A(?!\s*+[\[{]\s*+["{])' + _LINES[2:]
 
 #: Files that people take for a profile: what a file's first bytes hold, what it is then, and what to do. Searched in
 #: this order, before any reader looks.
@@ -104,6 +110,10 @@ _OTHER_FILES = tuple(
             "a list of stacks for a flame graph (export_stacks), which lacks operations",
             _CHROME_TRACE,
         ),
+        (_LINES + rb"(?:\bNVIDIA-SMI \d|\butilization\.gpu\b)", "nvidia-smi's output", _PROFILER),
+        (_LOG + rb"(?:\d ?(?:it/s|s/it|m?s/step)\b|_per_second\b|loss'?[:=]? {0,3}\d|epoch,|took \d)", *_TRAINING_LOG),
+        (rb'(?s)\A\s*+\{.*"(?:log_history|train_steps_per_second)"', *_TRAINING_LOG),
+        (rb"\Aversion https://git-lfs", "a pointer of Git LFS", "fetch the file itself: git lfs pull"),
         (_LINES + rb"Layer \(type[^)\n]{0,30}\)", "a printed summary of a network", _PROFILER),
         (
             rb'(?s)\A\s*+\{.*?"(?:format"\s*:\s*"graph-model"|modelTopology"\s*:\s*\{\s*"node")',

@@ -44,7 +44,7 @@ from ui.fields import aside_note, choice, network_name_input, number_field, sele
 from ui.predicted import Predicted
 from ui.resources import Held, Resources
 from ui.server import others_first
-from ui.session import NetworkFields, NetworkFile, Slot, latency_text, session
+from ui.session import LINKED, Slot, latency_text, session
 from ui.uploads import Take, log_input, network_file, notes_on, read_given_log, read_uploads, show_notes, upload_input
 from ui.words import ANCHOR_LABEL, inside_link, plain, record_link, sentence, show_error, show_warning
 
@@ -73,9 +73,9 @@ def network_input(resources: Resources) -> None:
     """Ask for the network, where it was measured, and how long its step took there."""
     read_given_log(partial(_take_log, resources))
     select(
-        ANCHOR_LABEL,
-        NetworkFields.anchor,
+        "anchor",
         resources.anchor_labels(),
+        label=ANCHOR_LABEL,
         index=None,
         placeholder="Choose a GPU",
         help="The instance or GPU that the profile was recorded on, or that you measured a step on. Type part of its "
@@ -131,7 +131,7 @@ def _aside(slot: Slot) -> str:
 def second_input(resources: Resources) -> None:
     """Ask for a profile of another size of the same network: sizes between are more accurate with it."""
     tip = "Add a profile of the same network and GPU at another size. Predictions between the two are more accurate."
-    toggle("Second profile", NetworkFields.second, tip)
+    toggle("second", help=tip)
     if session.network.second:
         with st.container(border=True):
             held = _profile_input(resources, session.second, "Second profile")
@@ -147,7 +147,7 @@ def _size_inputs(held: Held, prefix: str) -> None:
     for name, label in _SIZE_LABELS.items():
         if held.is_custom and getattr(held.read.meta, name) is None:
             key, change = _answer(held, prefix, name, getattr(held, name))
-            number_field(label, key, (1, MAX_IMAGES), empty="not known", on_change=change)
+            number_field(key, (1, MAX_IMAGES), label=label, empty="not known", on_change=change)
 
 
 _OTHER_TRANSFORMER = "Another vision transformer"
@@ -241,7 +241,7 @@ def _show_answered(resources: Resources, held: Held) -> None:
     def ask() -> None:
         st.session_state[_asked_key(held)] = True
         change_profile(held.key, dict.fromkeys(sizes))
-        st.session_state.update({one.key: None for name, one in session.profile.sizes.items() if name in sizes})
+        st.session_state.update({key: None for name, key in session.profile.sizes.items() if name in sizes})
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(
@@ -281,7 +281,8 @@ def missing_input(resources: Resources, held: Held) -> None:
             )
         for name, label in _SIZE_LABELS.items():
             if name in keys:
-                number_field(label, keys[name], (1, MAX_IMAGES), empty="not known", at=row.container(width=150))
+                at = row.container(width=150)
+                number_field(keys[name], (1, MAX_IMAGES), label=label, empty="not known", at=at)
         row.form_submit_button("Continue", type="primary", on_click=answer)
         if held.anchor is not None:
             are = "per step" if "batch_size" in keys else "at the recorded size"
@@ -310,15 +311,15 @@ def latency_question(network: Predicted) -> None:
 def _profile_input(resources: Resources, slot: Slot, label: str) -> Held:
     """Where the profile comes from; returns the one that is shown."""
     is_first = slot is session.profile
-    options = {source: words for source, words in Slot.source.options.items() if is_first or source != "name"}
-    choice(label, slot.key("source"), options)
+    sources = LINKED["source"].options
+    choice(slot.key("source"), {key: sources[key] for key in sources if is_first or key != "name"}, label=label)
     if slot.source == "name":
         _named_input()
         return profile_in_slot(resources, slot)
     if slot.source == "sample":
         titles = {name: sample_label(sample) for name, sample in resources.samples.items()}
         tip = "Real measurements to try the app with, unless the name says otherwise."
-        select("Sample", slot.key("sample"), titles, help=tip)
+        select(slot.key("sample"), titles, help=tip)
     elif slot.source == "upload":
         upload_input(slot.prefix)
         if slot is session.profile and not session.custom.profiles:
@@ -356,10 +357,10 @@ _FILE_TIP = (
 
 def _named_input() -> None:
     """Ask for a network by name or file, at its batch and image size."""
-    choice("Network from", NetworkFile.net_from, label_visibility="collapsed")
+    choice("net_from", label_visibility="collapsed")
     pixels, empty = session.file.net_pixels, "its own"
     if session.file.net_from == "name":
-        network_name_input(NetworkFile.net)
+        network_name_input()
         with suppress(InputError):
             empty = f"{native_pixels(session.file.net)}"
     else:
@@ -373,8 +374,8 @@ def _named_input() -> None:
             read_at = given.network.counts.pixels
             show_error(f"This file was read at {read_at} pixels. To use {pixels}, upload it again.")
     batch, size = st.columns(2, gap="small")
-    number_field("Batch size", NetworkFile.net_batch, at=batch)
-    number_field("Image size", NetworkFile.net_pixels, empty=empty, tip="Height and width in pixels.", at=size)
+    number_field("net_batch", at=batch)
+    number_field("net_pixels", empty=empty, help="Height and width in pixels.", at=size)
 
 
 def sample_label(held: Held) -> str:
@@ -476,10 +477,10 @@ def step_questions(held: Held, prefix: str, latency_ms: float | None) -> None:
     # The file or the latency may tell.
     key, change = _answer(held, prefix, "steps", shown.steps)
     number_field(
-        "Steps in the file",
         key,
         (1, MAX_STEPS),
-        tip="Times are divided by it. A wrong number is a wrong prediction: twice the steps, half the time.",
+        label="Steps in the file",
+        help="Times are divided by it. A wrong number is a wrong prediction: twice the steps, half the time.",
         at=st.container(width=200),
         on_change=change,
     )

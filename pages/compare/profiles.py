@@ -45,7 +45,7 @@ from ui.offers import chosen_rows, drawn_rows, offer_buttons, offered_plans, pre
 from ui.predicted import Predicted
 from ui.profile import besides_steps, remove_all_button, rename_input, sample_label, step_questions
 from ui.resources import Held, Resources
-from ui.session import CompareView, session
+from ui.session import session
 from ui.tables import MISSING, Column, TableCell, export_row, result_table, row_order, save_button, show_table
 from ui.uploads import notes_on, read_uploads, show_notes, upload_input
 from ui.words import ON_PREDICT, page_path, plain, record_link, show_error, show_warning, unbroken
@@ -94,8 +94,7 @@ def compare(resources: Resources, candidates: Sequence[Candidate], shown: Predic
 
     `shown`: what Predict shows of its profile: with a latency that the visitor trusts and their own measurements.
     """
-    network, held = session.network, [one.held for one in candidates]
-    how: Any = {name: getattr(network, name) for name in ("method", "precision", "training_code", "checkpointing")}
+    held, how = [candidate.held for candidate in candidates], session.network.how
     known: Any = [{"profile": one.profile, "anchor": one.anchor, "latency_ms": one.latency_ms} for one in held]
     found = answer_compare(resources, [ProfileQuestion(**one, **how) for one in known])
     compared = []
@@ -150,8 +149,7 @@ def edit_profiles(
         read_uploads(resources, _PREFIX, lambda _, last: _choose(last.key))
         show_notes(_PREFIX)
         some_of(
-            "Samples",
-            CompareView.compare_samples,
+            "compare_samples",
             tuple(resources.samples),
             format_func=lambda name: sample_label(resources.samples[name]),
             placeholder="Add a sample",
@@ -159,8 +157,7 @@ def edit_profiles(
             on_change=lambda: setattr(state, "inspect", next(reversed(state.compare_samples), None)),
         )
         some_of(
-            "Networks by name",
-            CompareView.compare_networks,
+            "compare_networks",
             list(dict.fromkeys((*named_networks(), *state.compare_networks))),
             placeholder="Add a network",
             accept_new_options=True,
@@ -259,7 +256,7 @@ def _profile_fields(resources: Resources, custom: Held) -> None:
         key=anchor_key,
         on_change=choose_anchor,
     )
-    number_field("Latency (ms)", latency_key, empty="optional", at=latency, on_change=recorded)
+    number_field(latency_key, label="Latency (ms)", empty="optional", at=latency, on_change=recorded)
     aside_note(latency_key, custom.anchor, resources.gpu_words, recorded)
     step_questions(custom, _PREFIX, custom.latency_ms)
 
@@ -296,7 +293,7 @@ _LABELS = {
 def show_comparison(resources: Resources, compared: Sequence[Candidate], toolbar: DeltaGenerator) -> None:
     """Show what can't be predicted and why, warnings, a chart, a table and downloads."""
     with toolbar:
-        choice("Show", CompareView.compare_by)
+        choice("compare_by")
         preset_choice()
         offer_buttons(resources)
     if refused := [one for one in compared if one.refusal]:
@@ -354,7 +351,7 @@ def compare_tables(resources: Resources, known: Sequence[Candidate]) -> list[Cos
     for one in known:
         if (prediction := one.prediction) is not None:
             batch_size = one.held.profile.meta.batch_size or 1
-            found.append(offered_plans(resources, prediction.predictions, batch_size, anchor=prediction.anchor))
+            found.append(offered_plans(resources, prediction, batch_size))
     return found
 
 

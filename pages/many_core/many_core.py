@@ -15,7 +15,7 @@ from ui.curves import Curve, Look, Shown, count_axis, curves
 from ui.fields import choice, number_field
 from ui.frame import run_page
 from ui.resources import Resources
-from ui.session import ManyCore, session
+from ui.session import session
 from ui.tables import MISSING, show_table
 from ui.words import plain, show_text
 
@@ -32,17 +32,17 @@ _JUMPS = (
 def _inputs() -> tuple[many_core.ManyCoreNetwork, many_core.ManyCoreTraining]:
     """Ask for the network and the training; InputError: the FLOPs are out of bounds."""
     state = session.manycore
-    choice("Network", ManyCore.manycore_from)
+    choice("manycore_from")
     if state.manycore_from == "published":
-        choice("Published network", ManyCore.manycore_network)
+        choice("manycore_network")
         network = PUBLISHED[state.manycore_network]
     else:
         tip = "Forward pass, a multiply-add counted as two; `profet manycore` takes names and files of networks."
-        number_field("FLOPs per image", ManyCore.manycore_flops, tip=tip)
+        number_field("manycore_flops", help=tip)
         network = many_core.scaled_network("custom", state.manycore_flops)
-    usual, labels = many_core.training_of(network), ("Images per epoch", "Test images per epoch", "Epochs")
-    for (name, value), label in zip(usual._asdict().items(), labels, strict=True):
-        number_field(label, vars(ManyCore)[f"manycore_{name}"], empty=f"published: {value:,}")
+    usual = many_core.training_of(network)
+    for name, value in usual._asdict().items():
+        number_field(f"manycore_{name}", empty=f"published: {value:,}")
     return network, many_core.training_of(network, *(getattr(state, f"manycore_{name}") for name in usual._fields))
 
 
@@ -50,7 +50,7 @@ def main(_: Resources) -> None:
     """Draw inputs, chart and table."""
     with st.sidebar:
         network, training = _inputs()
-    choice("Show", ManyCore.manycore_shows)
+    choice("manycore_shows")
     asked, notes = many_core.words_of(network, training, _GRID)
     st.markdown(plain(asked))
     drawn, is_time = many_core.manycore(network, training, _GRID), session.manycore.manycore_shows == "time"

@@ -35,6 +35,7 @@ from ui.custom import profile_in_slot
 from ui.fields import (
     choice,
     costs_input,
+    limits_input,
     method_input,
     more_options,
     number_field,
@@ -53,7 +54,7 @@ from ui.offers import chosen_rows, offer_buttons, preset_choice, with_offers
 from ui.predicted import MissingAnchorError, Predicted, current_network, shown_words
 from ui.profile import latency_question, missing_input, network_input, second_input, show_notices
 from ui.resources import Resources
-from ui.session import NetworkFile, Part, PredictView, Training, session
+from ui.session import LINKED, Part, session
 from ui.words import plain
 
 TITLE = ":primary[PROFET]\N{EN SPACE}Which cloud GPU should I train my vision network on?"
@@ -72,16 +73,13 @@ def sidebar(resources: Resources) -> None:
 
 
 def _other_inputs(resources: Resources) -> None:
-    deadline, budget = st.columns(2, gap="small")
-    number_field("Deadline (h)", Training.deadline_hours, empty="none", at=deadline)
-    number_field("Budget ($)", Training.budget_usd, empty="none", at=budget)
-    tip = "How sure you want to be that the deadline and budget are met, and that a step fits in memory."
-    number_field("Confidence (%)", Training.certainty, tip=tip)
+    limits_input()
+    number_field("certainty")
     validation_input()
     held = profile_in_slot(resources, session.profile)
     if held.is_network:
-        choice("Optimizer", NetworkFile.net_optimizer, help="Its state needs memory.")
-        toggle("Frozen backbone", NetworkFile.net_frozen, "Only the last layer is trained.")
+        choice("net_optimizer", help="Its state needs memory.")
+        toggle("net_frozen", help="Only the last layer is trained.")
     else:
         second_input(resources)
     whole_nodes_input(held.profile.meta)
@@ -175,7 +173,7 @@ def _show_result(
             predict_columns(plans, per, per.unit(plans), resources.gpus),
             choices=session.predict_table,
             stem="profet-predict",
-            title=f"{PredictView.per.options[per]}: time and cost",
+            title=f"{per.capitalize()}: time and cost",
             sorted_by={Sort.COST: "cost", Sort.LATENCY: "time", Sort.NAME: "plan"}[Sort(session.predict.sort)],
             charts=None,
         )
@@ -224,7 +222,7 @@ def _details_choice(rows: Sequence[Plan]) -> None:
     # It opens one after another: the choice is not kept.
     st.session_state[_DETAILS] = None
     choose = lambda: session.predict_table.choose(st.session_state[_DETAILS] or "")  # noqa: E731
-    select("Open an instance", _DETAILS, names, on_change=choose, **look)
+    select(_DETAILS, names, label="Open an instance", on_change=choose, **look)
 
 
 def _strip(resources: Resources, network: Predicted) -> None:
@@ -246,17 +244,17 @@ def _toolbar(resources: Resources) -> None:
     known = recorded_sizes(resources)["batch"] is not None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="toolbar"):
         choice(
-            "Result for",
-            PredictView.per if known else "per:step",
-            PredictView.per.options,
+            "per" if known else "per:step",
+            LINKED["per"].options,
+            label=LINKED["per"].label,
             disabled=not known,
             help=None if known else "Epochs need the batch size of the profile.",
             default=None if known else "step",
         )
         preset_choice()
-        choice("View", PredictView.chart)
+        choice("chart")
         if session.predict.chart == "bars" and session.offers.preset != Preset.ORIGINAL:
-            select("Sort by", PredictView.sort, width=95)
+            select("sort", width=95)
         offer_buttons(resources)
 
 

@@ -74,7 +74,7 @@ from ui.curves import Shown
 from ui.fields import choice, number_field, select
 from ui.predicted import Predicted
 from ui.resources import Resources
-from ui.session import DEFAULT_METHOD, USUAL_PLAN, Field, NetworkFields, Offers, PredictView, session
+from ui.session import DEFAULT_METHOD, LINKED, USUAL_PLAN, session
 from ui.words import plain, sentence, unbroken
 
 Ends = tuple[float, float] | None
@@ -433,7 +433,7 @@ def show_details(
             if (ends := shown.interval) is not None:
                 time += f" ({unit.range_words(*ends.seconds)})"
                 cost += f" ({format_usd_range(*ends.usd)})"
-            facts = {PredictView.per.options[per]: plain(f"{time}, {cost}")} | facts
+            facts = {LINKED["per"].options[per]: plain(f"{time}, {cost}")} | facts
             st.markdown("\n".join(f"- **{title}**: {words}" for title, words in facts.items() if words))
         _corrections(resources, network, row)
         if row.has_number:
@@ -464,7 +464,7 @@ def _corrections(resources: Resources, network: Predicted, row: Plan) -> None:
     name, listed = row.offer.name, format_usd(resources.catalog[row.offer.name].usd_per_hour)
     tip = "Replaces the list price. Empty: the list price."
     with price:
-        _number_there("Your price ($/h)", Offers.price, name, f"list price: {listed}", tip)
+        _number_there("Your price ($/h)", "price", name, f"list price: {listed}", tip)
     if not row.is_anchor:
         tip = "It replaces the prediction there, and corrects this GPU's at other sizes and on other machines."
         second = session.network.second and session.network.measured_at == "other"
@@ -472,21 +472,21 @@ def _corrections(resources: Resources, network: Predicted, row: Plan) -> None:
         size = ", ".join([f"batch {batch_size:,}"] * bool(batch_size) + [f"{pixels} px"] * bool(pixels))
         with measured:
             label = f"Your step time{size and f' at {size}'} (ms)"
-            _number_there(label, NetworkFields.measured, name, "not measured", tip)
+            _number_there(label, "measured", name, "not measured", tip)
             if session.network.second and name in session.network.measured:
-                choice("Measured at", NetworkFields.measured_at)
+                choice("measured_at")
 
 
-def _number_there(label: str, field: Field[Mapping[str, float]], instance: str, empty: str, tip: str) -> None:
-    """Ask for the visitor's number for one instance."""
-    key = f"{field.key}_{instance}"
-    st.session_state[key] = st.session_state[field.key].get(instance)
+def _number_there(label: str, numbers: str, instance: str, empty: str, tip: str) -> None:
+    """Ask for the visitor's number for one instance; `numbers`: key of those for all."""
+    key = f"{numbers}_{instance}"
+    st.session_state[key] = st.session_state[numbers].get(instance)
 
     def take() -> None:
-        numbers = st.session_state[field.key] | {instance: st.session_state[key]}
-        st.session_state[field.key] = {name: number for name, number in numbers.items() if number is not None}
+        given = st.session_state[numbers] | {instance: st.session_state[key]}
+        st.session_state[numbers] = {name: number for name, number in given.items() if number is not None}
 
-    number_field(label, key, empty=empty, tip=tip, on_change=take)
+    number_field(key, label=label, empty=empty, help=tip, on_change=take)
 
 
 def _facts(network: Predicted, plans: Sequence[Plan], plan: Plan) -> dict[str, str]:
@@ -568,6 +568,6 @@ def _against(plans: Sequence[Plan], plan: Plan) -> None:
     by_label = {USUAL_PLAN: others[0], **{one.label: one for one in others[1:]}}
     if session.predict.against not in by_label:
         session.predict.against = USUAL_PLAN
-    select("Compare with", PredictView.against, {label: one.name_and_code for label, one in by_label.items()})
+    select("against", {label: one.name_and_code for label, one in by_label.items()})
     found = compare(plan, by_label[session.predict.against or USUAL_PLAN])
     st.markdown("\n".join(f"- {unbroken(line)}" for line in comparison_sentences(found)))

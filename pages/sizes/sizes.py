@@ -26,7 +26,7 @@ from ui.offers import chosen_rows, drawn_rows, offer_buttons, preset_choice, wit
 from ui.predicted import current_network
 from ui.profile import latency_question, network_input, second_input, show_notices
 from ui.resources import Resources
-from ui.session import SizesView, session
+from ui.session import session
 from ui.tables import result_table
 from ui.words import plain
 
@@ -48,7 +48,7 @@ def sidebar(resources: Resources) -> None:
 
 
 def _other_inputs(resources: Resources) -> None:
-    choice("Scale of the chart", SizesView.scale)
+    choice("scale")
     validation_input()
     second_input(resources)
 
@@ -58,8 +58,8 @@ def main(resources: Resources) -> None:
     axis, log = session.sizes.axis, session.sizes.scale == "log"
     size_sliders(resources)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="toolbar"):
-        choice("Vary", SizesView.axis)
-        choice("Show", SizesView.shows)
+        choice("axis")
+        choice("shows")
         preset_choice()
         offer_buttons(resources)
     _show_curves(resources, axis, log=log)
@@ -114,7 +114,7 @@ def _table(resources: Resources, answer: SizesAnswer, axis: str, at: int | None,
     keep = session.sizes_table.open
     if axis == "batch":
         with above:
-            choice("Table for", SizesView.each_at, {"size": f"Batch size {at}", "largest": "Largest batch that fits"})
+            choice("each_at", {"size": f"Batch size {at}", "largest": "Largest batch that fits"})
     largest, chosen = axis == "batch" and session.sizes.each_at == "largest", chosen_rows(answer.advice.rows, keep=keep)
     rows = at_largest_batch(resources, answer.advice, chosen) if largest else answer.rows
     plans = sorted(rows, key=lambda row: (row.total_usd, row.total_s))

@@ -130,7 +130,7 @@ def test_every_command_has_its_section_and_every_setting_of_a_link_is_documented
     documented = re.findall(r"^## profet (\w+)$", text_of("docs/COMMANDS.md"), re.MULTILINE)
     assert sorted(documented) == sorted(re.findall(r"^    (\w+)(?: |$)", help_of(), re.MULTILINE))
     # Costs beside the steps are the options of `profet advise`.
-    keys = [f"{key}_*" if one.each else key for key, one in LINKED.items() if key not in COST_FIELDS]
+    keys = [f"{key}_*" if one.is_mapping else key for key, one in LINKED.items() if key not in COST_FIELDS]
     rows = re.findall(r"^\| (`.+?) \|", section(text_of("docs/APP.md"), "Settings in a link"), re.MULTILINE)
     listed_keys = [key for row in rows for key in re.findall(r"`([^`]+)`", row)]
     assert sorted(listed_keys) == sorted(keys)

@@ -193,19 +193,6 @@ def test_an_upload_fills_the_form_survives_bad_files_and_other_pages_and_comes_b
     assert_shows(app, core.advise(pasted))
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"batch": "1e9", "images": "-3"},
-        {"preset": "nine", "chart": "x", "sort": "", "per": "1000_steps"},
-        {"predict_open": "x" * 500},
-    ],
-)
-def test_a_senseless_link_opens_the_first_view(open_app, first_view, query):
-    app = open_app(**{**query, "chart": "table"})
-    assert not app.error and answer(app) == first_view()
-
-
 def test_a_link_reopens_the_view_and_details_of_a_row_say_what_was_measured_there(open_app, samples):
     app = open_app(sample=VGG, batch="32", epochs="5", preset="aws", per="epoch", budget_usd="30", gpu="V100,T4")
     again = open_app(**dict(app.query_params))
