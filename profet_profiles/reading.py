@@ -160,7 +160,9 @@ def is_text(head: bytes) -> bool:
     """Return True if a file begins as text does."""
     # The cut may split a character.
     text = head[:1000].decode("utf-8", "ignore")
-    return len(text.encode()) > len(head[:1000]) - 4 and all(one.isprintable() or one.isspace() for one in text)
+    return len(text.encode()) > len(head[:1000]) - 4 and all(
+        letter.isprintable() or letter.isspace() for letter in text
+    )
 
 
 def _is_kernel_stats(head: bytes) -> bool:
@@ -173,7 +175,7 @@ def _is_kernel_stats(head: bytes) -> bool:
         numbers = [field for field, _, _ in wire.entries(size)]
     except (StopIteration, ProfileError):
         return False
-    return numbers[:1] == [1] and _KERNEL_TOTAL_NS in numbers and all(each in _KERNEL_FIELDS for each in numbers)
+    return numbers[:1] == [1] and _KERNEL_TOTAL_NS in numbers and all(number in _KERNEL_FIELDS for number in numbers)
 
 
 #: If the best file is damaged, the next ones are tried.
@@ -309,9 +311,9 @@ def _read_best(files: Sequence[ArchivedFile], where: str, watch: Watch) -> Profi
             f"the {where} holds no profile among its {len(files)} files: upload an xplane.pb or trace.json.gz of "
             "TensorFlow, or a trace of torch.profiler."
         )
-    candidates.sort(key=lambda each: each.order)
-    candidates.sort(key=lambda each: each.run, reverse=True)
-    candidates.sort(key=lambda each: (*PREFERRED_FORMATS, each.reader).index(each.reader))
+    candidates.sort(key=lambda candidate: candidate.order)
+    candidates.sort(key=lambda candidate: candidate.run, reverse=True)
+    candidates.sort(key=lambda candidate: (*PREFERRED_FORMATS, candidate.reader).index(candidate.reader))
     failed = []
     for candidate in candidates[:MAX_TRIES]:
         try:
@@ -324,7 +326,7 @@ def _read_best(files: Sequence[ArchivedFile], where: str, watch: Watch) -> Profi
             if len(files) == 1:
                 return profile
             note = _note(candidate, candidates, len(files), where)
-            unread = tuple(f"{_short(each.file)}, which can't be read" for each in candidates[: len(failed)])
+            unread = tuple(f"{_short(candidate.file)}, which can't be read" for candidate in candidates[: len(failed)])
             return replace(profile, ignored=(note, *unread, *profile.ignored))
     raise failed[0]
 
@@ -350,9 +352,9 @@ def _candidates(files: Sequence[ArchivedFile], watch: Watch) -> tuple[list[_Cand
 
 
 def _note(chosen: _Candidate, candidates: Sequence[_Candidate], count: int, where: str) -> str:
-    alike = [each for each in candidates if each.reader is chosen.reader]
-    runs = len({each.run for each in alike})
-    others = sum(each.run == chosen.run for each in alike)
+    alike = [candidate for candidate in candidates if candidate.reader is chosen.reader]
+    runs = len({candidate.run for candidate in alike})
+    others = sum(candidate.run == chosen.run for candidate in alike)
     which = f", of the last of {runs} runs" if runs > 1 else ""
     which += f", the first of {others} such files" if others > 1 else ""
     return f"{count - 1} of the {count} files in the {where}: {_short(chosen.file)} was read{which}"

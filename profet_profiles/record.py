@@ -189,11 +189,11 @@ class Profile:
         object.__setattr__(self, "operations", MappingProxyType(ordered))
 
     def with_meta(self, **facts: str | float | bool | None) -> Self:
-        """Return the same times, with other facts of the step."""
+        """Return a copy with other facts of the step."""
         return replace(self, meta=replace(self.meta, **facts))  # type: ignore[arg-type]
 
     def with_steps(self, steps: int, basis: StepsBasis = "given") -> Profile:
-        """Return the same file read as covering `steps` training steps.
+        """Return the profile of the file read as covering `steps` training steps.
 
         >>> Profile({"Device_Conv2D": 50.0}, steps=2, steps_basis="assumed").with_steps(1).operations["Device_Conv2D"]
         100.0
@@ -203,7 +203,7 @@ class Profile:
         return replace(self, operations=operations, steps=steps, steps_basis=basis)
 
     def named(self, file_name: str) -> Profile:
-        """Return the same profile, read from a file of this name."""
+        """Return a copy, read from a file of this name."""
         return replace(self, operations=self._unrounded_us, file_name=file_name)
 
     @cached_property

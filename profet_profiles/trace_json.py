@@ -65,8 +65,8 @@ def looks_like(head: bytes) -> bool:
 def read(content: Content) -> Profile:
     """Read a trace of one step, or of several marked ones."""
     events = _Events()
-    for some in ChromeTrace(content, Args).events():
-        for event in some:
+    for part in ChromeTrace(content, Args).events():
+        for event in part:
             events.add(event)
     return events.trace().profile(NAME, nothing_found(content.head, _NOTHING), content.check_time)
 
@@ -162,7 +162,7 @@ class _Events:
             thread.marks.setdefault(kind_of_step, set()).add(mark)
 
     def trace(self) -> Trace:
-        """Return what the trace holds, once all events are added."""
+        """Return the trace, once all events are added."""
         trace, others = self._found, 0
         for line in self._lines.values():
             match line:

@@ -129,8 +129,9 @@ def parse_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str]) -
     options, unknown = parser.parse_known_args(arguments[:end])
     name = Path(options.script).name
     if re.fullmatch(r"python[\d.]*(\.exe)?", name):
-        right = ["-m"] * options.module + (unknown[:1] or ["SCRIPT"]) + [SEPARATOR] * bool(unknown[1:]) + unknown[1:]
-        raise InputError(f"Leave {options.script} out: {_TYPED} {' '.join(right)}")
+        script, *others = unknown or ["SCRIPT"]
+        module, separator = "-m " if options.module else "", f" {SEPARATOR} " if others else ""
+        raise InputError(f"Leave {options.script} out: {_TYPED} {module}{script}{separator}{' '.join(others)}")
     if unknown and name not in LAUNCHERS:
         raise InputError(f"Unknown arguments {' '.join(unknown)}: put the script's arguments after `{SEPARATOR}`.")
     options.script_arguments = list(arguments[end + 1 :])

@@ -147,8 +147,8 @@ def _below_cards(resources: Resources, answer: AdviseAnswer, advice: Advice, per
     # Errors on other GPUs than one are unknown for transformers.
     is_transformer = any(note.code is Code.TRANSFORMER for note in answer.training.warnings)
     lines = [] if is_transformer else [error_sentence(advice.recommended, *resources.models.held_out_errors)]
-    if per is Period.TRAINING and (found := best_batch(resources, replace(answer, advice=advice))):
-        lines.append(found.sentence)
+    if per is Period.TRAINING and (cheapest := best_batch(resources, replace(answer, advice=advice))):
+        lines.append(cheapest.sentence)
     with st.container(key="below-cards"):
         st.caption(plain(" ".join(filter(None, lines))))
 
@@ -211,8 +211,8 @@ def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnsw
         return {}
     question, plans = st.session_state.get(_PROFILED, (None, {}))
     if is_profiled or question != wanted:
-        found = answer if is_profiled else answer_advise(resources, wanted)
-        plans = {row.label: row for row in found.rows if row.has_number}
+        profiled = answer if is_profiled else answer_advise(resources, wanted)
+        plans = {row.label: row for row in profiled.rows if row.has_number}
         st.session_state[_PROFILED] = wanted, plans
     return {} if is_profiled else plans
 

@@ -135,14 +135,14 @@ def _table(resources: Resources, answer: SizesAnswer, axis: str, at: int | None,
 
 def _curve(curve: SizeCurve, sizes: Sequence[int], shows: str, *, chosen: bool) -> Curve:
     row, plans = curve.row, curve.points
-    found = [_value(plan, shows) for plan in plans]
-    ends = [each for _, each in found if each is not None]
+    points = [_value(plan, shows) for plan in plans]
+    ends = [span for _, span in points if span is not None]
     return Curve(
         label=f"{gpu_words(row.offer)}{' (anchor)' * row.is_anchor}",
         look=Look(COLORS[row.basis.word]),
         sizes=sizes,
-        values=[value for value, _ in found],
-        ends=ends if len(ends) == len(found) else None,
+        values=[value for value, _ in points],
+        ends=ends if len(ends) == len(points) else None,
         largest_fit=curve.largest_fit,
         chosen=chosen,
     )

@@ -1,4 +1,4 @@
-"""What every answer needs: models, catalog, anchor, network size, the requested offers."""
+"""The context of every answer: models, catalog, anchor, network size, the requested offers."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def load_served() -> Served:
     with suppress(CatalogError):
         lists = [path for path in (served_custom_path(), served_custom_gpus_path()) if path is not None]
     names = (MANIFEST_NAME, TRANSFER_NAME, CALIBRATED_NAME)
-    files = {path: _written_ns(path) for path in (*(one / name for one in folders for name in names), *lists)}
+    files = {path: _written_ns(path) for path in (*(folder / name for folder in folders for name in names), *lists)}
     models = load_models()
     models.verify()
     catalog, problem = load_served_catalog()

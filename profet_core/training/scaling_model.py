@@ -1,4 +1,4 @@
-"""What sharing gradients takes and adds to a step, and the coefficients of `scaleout.json`."""
+"""Time of exchanging gradients, its share in a step, and the coefficients of `scaleout.json`."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _model(content: JsonObject) -> ScaleoutModel:
     network_width = width(content["network_width"])
     log_sds = {name: finite_number(value) for name, value in content["log_sds"].items()}
     shares = [*efficiency.values(), *(numbers[name] for name in numbers if name.endswith(("efficiency", "overlap")))]
-    parts = [part for one in (*widths.values(), *by_one_process.values(), network_width) for part in astuple(one)]
+    parts = [part for width in (*widths.values(), *by_one_process.values(), network_width) for part in astuple(width)]
     if min(*efficiency.values(), *(numbers[name] for name in POSITIVE)) <= 0:
         raise ValueError("a speed is not positive")
     if max(*shares, numbers["backward_left"]) > 1 or min(*numbers.values(), *parts, *log_sds.values()) < 0:

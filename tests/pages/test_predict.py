@@ -27,6 +27,7 @@ from tests.pages.conftest import (
     link,
     missing,
     notices,
+    result_rows,
     say_missing,
     sentences,
     type_in,
@@ -278,3 +279,10 @@ def test_what_a_new_visit_shows_is_in_the_page_before_its_scripts_are(repository
     page = opened()
     assert "ResNet50 · 224 px · batch 64" in page and page.count("<tr>") >= 11
     assert re.search(r"<strong>Cheapest</strong></td><td><i style=.*?></i>\$[\d.]+</td>", page)
+
+
+def test_where_nothing_shown_fits_a_button_sets_the_largest_batch_that_does(open_app):
+    app = open_app(at_batch="256", at_pixels="256", sample=VGG, preset="original", gpu="K80,M60,A100")
+    (button,) = [one for one in app.button if one.label.startswith("Use batch")]
+    button.click().run()
+    assert app.query_params["at_batch"] in button.label and result_rows(app) and not app.exception

@@ -159,10 +159,10 @@ def test_a_damaged_file_is_named_and_the_shipped_rows_stay_usable(own, lines, sa
 def test_a_gpu_of_another_memory_than_its_data_sheet_has_a_price_only(own, row, memory_gib):
     own(HEADER, row)
     name = row.partition(",")[0]
-    found = load_catalog()[name]
-    assert found.gpu_memory_gib == memory_gib
+    listed = load_catalog()[name]
+    assert listed.gpu_memory_gib == memory_gib
     with pytest.raises(InputError, match=f"GiB, not {memory_gib}"):
-        load_gpus().find(found.gpu, found.gpu_memory_gib)
+        load_gpus().find(listed.gpu, listed.gpu_memory_gib)
 
 
 CELLS = st.sampled_from(
