@@ -118,6 +118,8 @@ class Catalog(dict[str, Instance]):
         match the catalog; CatalogError names instance and column.
         """
         own = [replace(row, custom=True) for row in own]
+        if not own:
+            return self
         first = {row.name: row for row in reversed(own)}
         taken = {row.offer_key for row in own}
         rows = [
