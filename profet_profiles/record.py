@@ -60,6 +60,14 @@ ACCUMULATED = (
 REPEATED_UPDATES = (
     "Each step holds several updates of the same kind, such as those of a GAN's critic: the batch size is that of one."
 )
+#: First among the warnings of every profile that was recorded with PyTorch.
+TRANSLATED_WARNING = (
+    "This is a PyTorch profile: its operations were mapped to TensorFlow's, which the shipped models were trained on."
+)
+PADDLE_WARNING = (
+    "This is a PaddlePaddle profile: its kernels were mapped by name to TensorFlow's operations, which the shipped "
+    "models were trained on."
+)
 #: Operations that nothing but a TPU runs.
 _TPU = re.compile(r"(Host|Device)_(_?TPU|infeed|outfeed)", re.IGNORECASE)
 #: What any network's training step has some of; compiled kernels may hide the names.
@@ -194,7 +202,7 @@ class Profile:
         operations = {name: us * factor for name, us in self._unrounded_us.items()}
         return replace(self, operations=operations, steps=steps, steps_basis=basis)
 
-    def named(self, file_name: str) -> Profile:
+    def with_file_name(self, file_name: str) -> Profile:
         """Return a copy, read from a file of this name."""
         return replace(self, operations=self._unrounded_us, file_name=file_name)
 

@@ -118,6 +118,8 @@ class Catalog(dict[str, Instance]):
         match the catalog; CatalogError names instance and column.
         """
         own = [replace(row, custom=True) for row in own]
+        if not own:
+            return self
         first = {row.name: row for row in reversed(own)}
         taken = {row.offer_key for row in own}
         rows = [
@@ -306,7 +308,7 @@ class OfferFilter(Struct, frozen=True, kw_only=True):
 
     def conditions(self, gpus: Gpus) -> dict[str, _Condition]:
         """Field that filters offers -> its condition on an offer."""
-        names = {gpu.name for text in self.gpu for gpu in gpus.meant(text)}
+        names = {gpu.name for text in self.gpu for gpu in gpus.matching(text)}
         texts = {text.strip().lower() for text in self.gpu if not gpus.named(text)}
         region = (self.region or "").strip().lower()
         every: dict[str, _Condition] = {
