@@ -153,7 +153,10 @@ class Gpus(dict[str, Gpu]):
         if memory_gib is None:
             same = self.meant(name)
         else:
-            same = [gpu for gpu in self.named(name) if gpu.has_memory(memory_gib)]
+            # Drivers call a card with more memory the same.
+            names = (name, f"{name} {memory_gib:g}GB")
+            of_names = ([gpu for gpu in self.named(each) if gpu.has_memory(memory_gib)] for each in names)
+            same = next(filter(None, of_names), [])
         found = _of_form(name, same) if len(same) > 1 else same
         if found and (memory_gib is None or len(found) == 1) and len({gpu.speed for gpu in found}) == 1:
             # As fast with more memory, as the V100 is: the first one, which has less.
@@ -191,6 +194,8 @@ class Gpus(dict[str, Gpu]):
         same = self._by_bare.get(_bare(name), [])
         if not same and not is_part_of_a_gpu(name) and not is_laptops(name):
             same = self._by_model.get(gpu_model(name).lower(), [])
+        if not same and (memory_gib := memory_in_name_gib(name)):
+            same = [gpu for gpu in self.named(_MEMORY.sub("", name)) if gpu.has_memory(memory_gib)]
         return [gpu for gpu in same if gpu.name not in self.own] or same
 
     def meant(self, name: str) -> list[Gpu]:
