@@ -154,9 +154,9 @@ class Gpus(dict[str, Gpu]):
             same = self.matching(name)
         else:
             # Drivers call a card with more memory the same.
-            names = (name, f"{name} {memory_gib:g}GB")
-            of_names = ([gpu for gpu in self.named(each) if gpu.has_memory(memory_gib)] for each in names)
-            same = next(filter(None, of_names), [])
+            spellings = (name, f"{name} {memory_gib:g}GB")
+            by_spelling = ([gpu for gpu in self.named(text) if gpu.has_memory(memory_gib)] for text in spellings)
+            same = next(filter(None, by_spelling), [])
         matching = _of_form(name, same) if len(same) > 1 else same
         if matching and (memory_gib is None or len(matching) == 1) and len({gpu.speed for gpu in matching}) == 1:
             # As fast with more memory, as the V100 is: the first one, which has less.
