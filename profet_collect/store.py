@@ -17,7 +17,7 @@ from msgspec.structs import asdict
 
 from profet_core.errors import InputError
 from profet_core.files import lock_path
-from profet_profiles.whole_files import write_whole
+from profet_profiles.whole_files import open_to_read, write_whole
 
 Framework = Literal["pytorch", "tensorflow"]
 Precision = Literal["fp32", "tf32", "amp"]
@@ -111,7 +111,8 @@ def read_cells(folder: Path) -> bytes:
 
 def _bytes_of(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
+        with open_to_read(path) as file:
+            return file.read()
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -39,6 +39,7 @@ from profet_lab.measurements.tables import LATENCIES_FILE, PROFILES_FILE, DataEr
 from profet_profiles import VERSION as PROGRAM_VERSION
 from profet_profiles.profet_json import VERSION_1_STEPS, parse_json
 from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX
+from profet_profiles.whole_files import open_to_read
 
 
 def file_bytes(path: Path, *, most_bytes: int, remedy: str) -> bytes:
@@ -51,7 +52,8 @@ def file_bytes(path: Path, *, most_bytes: int, remedy: str) -> bytes:
     try:
         if path.stat().st_size > most_bytes:
             raise DataError(f"{path} has more than {most_bytes // 2**20} MB: keep to fewer measurements.")
-        return path.read_bytes()
+        with open_to_read(path) as file:
+            return file.read()
     except FileNotFoundError:
         raise DataError(f"No {path.name} in {path.parent}: {remedy}.") from None
     except OSError as error:

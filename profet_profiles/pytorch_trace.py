@@ -15,7 +15,9 @@ from profet_profiles.limits import is_short_text
 from profet_profiles.pytorch_events import Args, PyTorchEvents
 from profet_profiles.record import (
     ACCUMULATED,
+    PADDLE_WARNING,
     REPEATED_UPDATES,
+    TRANSLATED_WARNING,
     Profile,
     hidden_copies_note,
     profile_from_totals,
@@ -27,15 +29,6 @@ if TYPE_CHECKING:
     from profet_profiles.pytorch_work import StepTotals
 
 NAME = "PyTorch trace"
-
-#: First among the warnings of every profile that was recorded with PyTorch.
-TRANSLATED_WARNING = (
-    "This is a PyTorch profile: its operations were mapped to TensorFlow's, which the shipped models were trained on."
-)
-PADDLE_WARNING = (
-    "This is a PaddlePaddle profile: its kernels were mapped by name to TensorFlow's operations, which the shipped "
-    "models were trained on."
-)
 FORWARD_ONLY = (
     "This profile has only a forward pass. Profile a whole training step, with loss.backward() and optimizer.step()."
 )

@@ -34,6 +34,7 @@ from profet_profiles.unpacking import (
     files_in_folder,
     is_archive,
 )
+from profet_profiles.whole_files import open_to_read
 
 #: Every format that is read, in the order in which `looks_like` is called. PyTorch's reader takes any chrome trace that
 #: TensorFlow's left, PROFET JSON any JSON that all others left.
@@ -218,7 +219,7 @@ def read_profile(source: bytes | BinaryIO | Path | str, name: str = "", *, progr
     try:
         if path.is_dir():
             return read_profile_folder(path, progress=progress)
-        with path.open("rb") as file:
+        with open_to_read(path) as file:
             return read_profile(file, name, progress=progress)
     except (OSError, ValueError) as error:
         # `ProfetError` is a `ValueError` and says it better; a text that is no path may hold a null byte.

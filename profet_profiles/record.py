@@ -60,6 +60,14 @@ ACCUMULATED = (
 REPEATED_UPDATES = (
     "Each step holds several updates of the same kind, such as those of a GAN's critic: the batch size is that of one."
 )
+#: First among the warnings of every profile that was recorded with PyTorch.
+TRANSLATED_WARNING = (
+    "This is a PyTorch profile: its operations were mapped to TensorFlow's, which the shipped models were trained on."
+)
+PADDLE_WARNING = (
+    "This is a PaddlePaddle profile: its kernels were mapped by name to TensorFlow's operations, which the shipped "
+    "models were trained on."
+)
 #: Operations that nothing but a TPU runs.
 _TPU = re.compile(r"(Host|Device)_(_?TPU|infeed|outfeed)", re.IGNORECASE)
 #: What any network's training step has some of; compiled kernels may hide the names.

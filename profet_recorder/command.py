@@ -55,6 +55,17 @@ _BAD_INPUT, _STOPPED = 2, 130
 class OneLineParser(argparse.ArgumentParser):
     """Reports what is wrong in one line, without the usage text."""
 
+    _is_help = False
+
+    def format_help(self) -> str:
+        """Return the help, as wide as the terminal."""
+        self._is_help = True
+        return super().format_help()
+
+    def _get_formatter(self) -> argparse.HelpFormatter:
+        # Every argument that is declared is formatted once, to try it: without asking for the terminal's width.
+        return argparse.HelpFormatter(self.prog, width=None if self._is_help else 80)
+
     def error(self, message: str) -> NoReturn:
         """Raise InputError instead of ending the process."""
         raise InputError(f"{message} (see `{self.prog} --help`)")

@@ -49,6 +49,7 @@ from ui.fields import (
     whole_nodes_input,
     workload_input,
 )
+from ui.first_paint import keep_words
 from ui.frame import run_page, write_link
 from ui.offers import chosen_rows, offer_buttons, preset_choice, with_offers
 from ui.predicted import MissingAnchorError, Predicted, current_network, shown_words
@@ -57,7 +58,8 @@ from ui.resources import Resources
 from ui.session import LINKED, Part, session
 from ui.words import plain
 
-TITLE = ":primary[PROFET]\N{EN SPACE}Which cloud GPU should I train my vision network on?"
+_QUESTION = "Which cloud GPU should I train my vision network on?"
+TITLE = f":primary[PROFET]\N{EN SPACE}{_QUESTION}"
 NO_PROFILE = "No profile?"
 #: Keys of what is remembered between two moves of a slider, and of the choice of an instance.
 _PROFILED, _DETAILS = "predict:profiled", "predict:details"
@@ -229,10 +231,11 @@ def _details_choice(rows: Sequence[Plan]) -> None:
 
 def _strip(resources: Resources, network: Predicted) -> None:
     """Which network and training the numbers are for."""
-    is_sample = network.held.sample is not None
+    is_sample, words = network.held.sample is not None, shown_words(resources, network)
+    keep_words(_QUESTION, words, is_sample=is_sample)
     mark = "\N{EN SPACE}:primary-badge[Sample]" if is_sample else ""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="shown"):
-        st.markdown(plain(shown_words(resources, network)) + mark, width="content")
+        st.markdown(plain(words) + mark, width="content")
         if mark:
             choose = partial(setattr, session.profile, "source", "upload")
             st.button("Use my own profile", key="use-own", icon=":material/upload:", on_click=choose)

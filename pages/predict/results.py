@@ -71,6 +71,7 @@ from ui.charts import (
 )
 from ui.curves import Shown
 from ui.fields import choice, number_field, select
+from ui.first_paint import keep_bars
 from ui.predicted import Predicted
 from ui.resources import Resources
 from ui.session import DEFAULT_METHOD, LINKED, USUAL_PLAN, session
@@ -326,6 +327,7 @@ def show_plan_bars(
             limit_name="deadline",
         ),
     )
+    keep_bars(axes, drawn)
     show_bars(axes, drawn, f"{_COST[per]} and {_TIME[per].lower()} per instance", "bars", session.predict_table.choose)
     words = {color: f"{word}: {word.words}" for word, color in COLORS.items()}
     if all(plan.is_anchor for plan in plans if plan.basis.is_exact):

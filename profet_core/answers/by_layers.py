@@ -43,8 +43,7 @@ from profet_core.prediction.table import Prediction
 from profet_core.prediction.targets import anchor_gpu, find_anchor
 from profet_core.questions import PredictQuestion, ProfileQuestion
 from profet_core.training.memory import FitAnswer, Verdict
-from profet_profiles.pytorch_trace import PADDLE_WARNING, TRANSLATED_WARNING
-from profet_profiles.record import Profile, ProfileMeta
+from profet_profiles.record import PADDLE_WARNING, TRANSLATED_WARNING, Profile, ProfileMeta
 from profet_profiles.units import US_PER_MS, format_ms
 
 

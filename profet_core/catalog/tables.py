@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from profet_core.errors import CatalogError, InputError
 from profet_profiles.units import positive_number, whole_number
+from profet_profiles.whole_files import open_to_read
 
 #: Maximum cell length; longer cells are damaged, and would not fit in one line.
 MAX_NAME_LENGTH, LONGEST_CELL = 100, 500
@@ -36,10 +37,7 @@ def _types_of(record: type) -> Mapping[str, tuple[Any, bool]]:
 def file_text(path: Path, what: str) -> str | None:
     """Text of a user's file, None if there is none; raises CatalogError, which names it as `what`, if unreadable."""
     try:
-        if path.is_fifo():
-            # Opening it would wait for a writer.
-            raise CatalogError(f"{what} {path} is a pipe: name a file.")
-        with path.open("rb") as file:
+        with open_to_read(path) as file:
             data = file.read(MAX_TABLE_BYTES + 1)
         if len(data) > MAX_TABLE_BYTES:
             raise CatalogError(f"{what} {path} has more than {MAX_TABLE_BYTES // 10**6} MB: keep the rows you need.")
@@ -47,7 +45,8 @@ def file_text(path: Path, what: str) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise CatalogError(f"{what} {path} can't be read: {error}") from None
+        why = getattr(error, "strerror", None) or error
+        raise CatalogError(f"{what} {path} can't be read: {why}.") from None
 
 
 def table_text(columns: Sequence[str], rows: Iterable[Row]) -> str:

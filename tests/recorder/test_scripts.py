@@ -20,8 +20,7 @@ from pathlib import Path
 import pytest
 
 from profet_cli.commands import parsed
-from profet_profiles.pytorch_trace import TRANSLATED_WARNING
-from profet_profiles.record import NO_DEVICE, NO_WORK
+from profet_profiles.record import NO_DEVICE, NO_WORK, TRANSLATED_WARNING
 from tests.recorder.runs import PYTHONPATH, Run, needs
 from tests.recorder.variations import PREFIXES, VARIATIONS
 

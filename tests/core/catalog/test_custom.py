@@ -83,7 +83,7 @@ def test_without_the_file_the_shipped_catalog_is_whole_and_one_without_end_is_re
     assert load_catalog_with_custom(tmp_path / "nowhere.csv") == load_catalog_with_custom(None)
     assert "can't be read" in load_catalog_with_custom(tmp_path)[1], "a folder in its place"
     os.mkfifo(tmp_path / "pipe")
-    assert "is a pipe" in load_catalog_with_custom(tmp_path / "pipe")[1]
+    assert "named pipe" in load_catalog_with_custom(tmp_path / "pipe")[1]
     own(HEADER, *[MINE] * (2_000_000 // len(MINE)))
     with pytest.raises(CatalogError, match="more than 2 MB"):
         load_catalog()

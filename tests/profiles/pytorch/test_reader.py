@@ -12,8 +12,8 @@ from profet_core import NoPredictionError, predict, read_profile
 from profet_core.ensemble.classes import load_operation_classes
 from profet_lab.measurements.tables import data_folder
 from profet_profiles.pytorch_events import parse_kernel, shares, translate
-from profet_profiles.pytorch_trace import FORWARD_ONLY, TRANSLATED_WARNING
-from profet_profiles.record import ACCUMULATED, NO_WORK
+from profet_profiles.pytorch_trace import FORWARD_ONLY
+from profet_profiles.record import ACCUMULATED, NO_WORK, TRANSLATED_WARNING
 from tests.made.chrome_traces import CUDA_STEP_US, call, cuda_step, event, kernel, loop_step, op, step, trace, update
 from tests.made.refused import refusal
 
