@@ -343,7 +343,7 @@ def _print_scaleout(_: ScaleoutQuestion, answer: ScaledTraining, every: bool) ->
     _print_curve(answer)
     print("\nstep latency by strategy")
     columns: list[Column] = [("GPUs", "step.gpus")]
-    for way in dict.fromkeys(way for row in answer.curve for way in row.other_ms):
+    for way in dict.fromkeys(way for row in answer.curve for way in row.by_strategy_ms):
         title = f"{way} ({CHECKED_ON[way]})" if way in CHECKED_ON else str(way)
         columns.append((title, partial(_strategy_ms, way), format_ms))
     print_rows(answer.curve, columns)
@@ -367,7 +367,7 @@ def _print_scaleout(_: ScaleoutQuestion, answer: ScaledTraining, every: bool) ->
 
 
 def _strategy_ms(way: Strategy, row: CurveRow) -> float | None:
-    return row.other_ms.get(way)
+    return row.by_strategy_ms.get(way)
 
 
 def _ends(ends: tuple[float, float]) -> str:

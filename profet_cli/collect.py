@@ -21,7 +21,7 @@ from profet_collect.networks import missing
 from profet_collect.run import (
     BATCH_SIZES,
     PIXELS,
-    Expected,
+    ExpectedTimes,
     Grid,
     MeasuringMachine,
     collect,
@@ -148,7 +148,7 @@ def run_collect(options: argparse.Namespace) -> None:
 
 def _chosen(
     options: argparse.Namespace, grid: Grid, cells: Sequence[Cell], how: CellTask
-) -> tuple[list[Cell], MeasuringMachine, Expected]:
+) -> tuple[list[Cell], MeasuringMachine, ExpectedTimes]:
     """Return the cells that this machine can measure, and what is expected of them."""
     for framework in grid.frameworks:
         for name, reason in missing(framework).items():
@@ -196,7 +196,7 @@ def _error_line(cells: Sequence[Cell]) -> str:
 
 
 def _show_plan(
-    options: argparse.Namespace, cells: Sequence[Cell], machine: MeasuringMachine, expected: Expected
+    options: argparse.Namespace, cells: Sequence[Cell], machine: MeasuringMachine, expected: ExpectedTimes
 ) -> None:
     """Every cell in JSON, a row for each network, pixel size, precision and framework in text."""
     seconds = [expected.seconds(cell) for cell in cells]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -44,26 +44,21 @@ COMMANDS = {name: line for commands in _EVERY.values() for name, line in command
 
 
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
-    """Parse the options of the chosen command, with its `run`."""
-    # No option comes before the command, so that the first word that names one is the choice.
-    chosen = next((word for word in arguments if word in COMMANDS), None)
-    parser = build_parser([] if chosen is None else [chosen])
-    # `profile` has a command line that is not all its own.
-    parse = getattr(_module(chosen), "parse_arguments", None) if chosen else None
-    return parser.parse_args(arguments) if parse is None else parse(parser, arguments)
-
-
-def build_parser(commands: Iterable[str] = COMMANDS) -> OneLineParser:
-    """Build the command line; arguments are declared for `commands`, whose modules are imported, for no others."""
+    """Parse the options of the chosen command, with its `run`; only its module is imported."""
     parser = OneLineParser(prog=PROGRAM, description=_DESCRIPTION)
     parser.add_argument("-V", "--version", action="version", version=f"{PROGRAM} {VERSION}", help="print the version")
-    parsers = add_commands(parser, COMMANDS, dest="command", required=True)
-    for name in commands:
-        module, command = _module(name), parsers[name]
+    # No option comes before the command.
+    chosen = {name: COMMANDS[name] for name in arguments[:1] if name in COMMANDS}
+    parsers = add_commands(parser, chosen or COMMANDS, dest="command", required=True)
+    parse = OneLineParser.parse_args
+    for name in chosen:
+        module = _module(name)
         add = getattr(module, f"add_{name}", None) or module.add_arguments
-        add(command)
-        command.set_defaults(run=getattr(module, f"run_{name}", None) or module.run)
-    return parser
+        add(parsers[name])
+        parsers[name].set_defaults(run=getattr(module, f"run_{name}", None) or module.run)
+        # `profile` has a command line that is not all its own.
+        parse = getattr(module, "parse_arguments", parse)
+    return parse(parser, arguments)
 
 
 def _module(command: str) -> Any:
@@ -83,7 +78,9 @@ def add_commands(
     descriptions : name -> its line in the list of commands, which is also the sentence above its own help.
     dest : attribute of the options that holds the chosen name.
     """
-    commands = parser.add_subparsers(dest=dest, required=required, metavar=dest.upper(), parser_class=OneLineParser)
+    commands = parser.add_subparsers(
+        dest=dest, required=required, metavar=dest.upper(), parser_class=OneLineParser, prog=parser.prog
+    )
     return {
         name: commands.add_parser(name, help=description, description=f"{description[0].upper()}{description[1:]}.")
         for name, description in descriptions.items()

@@ -13,6 +13,7 @@ from profet_core.errors import InputError, ProfileError
 from profet_profiles import Profile
 from profet_profiles.errors import shown_file_name
 from profet_profiles.sandbox import read_guarded
+from profet_profiles.whole_files import open_to_read
 
 if TYPE_CHECKING:
     from profet_core.layers.logs import TrainingLog
@@ -28,7 +29,7 @@ Content = TypeVar("Content")
 def read_profile_file(path: str) -> Profile:
     """Read a file or a run's folder, streamed; a long one shows on a terminal's stderr how far it is."""
     try:
-        with Path(path).open("rb") as file:
+        with open_to_read(Path(path)) as file:
             return read_guarded(file, Path(path).name, progress=_shown_progress())
     except IsADirectoryError:
         from profet_profiles.reading import read_profile_folder
@@ -66,7 +67,7 @@ def read_log_file(path: Path) -> TrainingLog:
 
 def _read(path: Path, read: Callable[[BinaryIO], Content]) -> Content:
     try:
-        with path.open("rb") as file:
+        with open_to_read(path) as file:
             return read(file)
     except OSError as error:
         raise InputError(f"{path.name} can't be read: {error.strerror}.") from None

@@ -39,8 +39,8 @@ from profet_core.catalog.custom_instances import (
     changing_custom,
     custom_instance,
     default_cells,
-    laid_over,
     read_custom_instances,
+    with_updates,
     writable,
     write_custom_instances,
 )
@@ -170,7 +170,7 @@ def _add_offer(options: argparse.Namespace) -> None:
             replace(old, status=row.status, vcpus=row.vcpus, host=row.host) if old.name == row.name else old
             for old in read_custom_instances(path, shipped)
         ]
-        write_custom_instances(path, laid_over(rows, [row]), shipped)
+        write_custom_instances(path, with_updates(rows, [row]), shipped)
     if options.format == "json":
         print_json({"file": str(path), "replaced_usd_per_hour": old_usd, "offer": document(row, OFFER)})
         return

@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from msgspec import to_builtins
+import msgspec
 
 from profet_core.answers.documents import Source, plain, values_of
 from profet_core.catalog.instance import ON_DEMAND, Instance, date_words, offer_name, price_age_years
@@ -36,7 +36,9 @@ Column: TypeAlias = tuple[str, Source] | tuple[str, Source, Callable[[Any], str]
 
 def print_json(document: object) -> None:
     """Exactly one JSON document on stdout."""
-    print(json.dumps(to_builtins(document, enc_hook=plain), indent=2, allow_nan=False))
+    # In one line, Python's library writes it in C.
+    line = json.dumps(msgspec.to_builtins(document, enc_hook=plain), allow_nan=False)
+    print(msgspec.json.format(line, indent=2))
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -34,8 +34,8 @@ from profet_core.catalog.custom_instances import (
     CUSTOM_VARIABLE,
     changing_custom,
     checked_text,
-    laid_over,
     read_custom_instances,
+    with_updates,
     writable,
     write_custom_instances,
 )
@@ -117,10 +117,10 @@ def run_refresh(options: argparse.Namespace) -> None:
         check_believable(changes)
     new = [change.offer for change in changes if not change.kept]
     if options.dry_run:
-        checked_text(laid_over(read_custom_instances(path, shipped), new), shipped)
+        checked_text(with_updates(read_custom_instances(path, shipped), new), shipped)
     else:
         with changing_custom(path):
-            write_custom_instances(path, laid_over(read_custom_instances(path, shipped), new), shipped)
+            write_custom_instances(path, with_updates(read_custom_instances(path, shipped), new), shipped)
     listed = {change.offer.name for change in changes}
     not_listed = [name for name, row in catalog.items() if name not in listed and row.provider in answered]
     more = 0 if options.new else len({offer.name for offer in published} - catalog.keys())

@@ -85,8 +85,8 @@ class RowSequence(Struct, Generic[Row], frozen=True):
     def __getitem__(self, numbers: slice, /) -> list[Row]: ...
 
     def __getitem__(self, number: int | slice, /) -> Row | list[Row]:
-        found = range(len(self))[number]
-        return self.row(found) if isinstance(found, int) else list(map(self.row, found))
+        numbers = range(len(self))[number]
+        return self.row(numbers) if isinstance(numbers, int) else list(map(self.row, numbers))
 
 
 class ChosenRows(RowSequence[Row], Generic[Row], frozen=True):
@@ -232,8 +232,8 @@ class OfferTable(RowSequence["OfferStep"], frozen=True, eq=False, kw_only=True, 
     @cached_property
     def latencies_ms(self) -> dict[str, float]:
         """Instance -> latency, for all rows with one."""
-        known = zip(self.offers, self.latency_ms.tolist(), strict=True)
-        return {offer.name: latency_ms for offer, latency_ms in known if not math.isnan(latency_ms)}
+        latencies = zip(self.offers, self.latency_ms.tolist(), strict=True)
+        return {offer.name: latency_ms for offer, latency_ms in latencies if not math.isnan(latency_ms)}
 
     @cached_property
     def numbers(self) -> dict[str, int]:

@@ -23,6 +23,7 @@ from ui.custom import (
     take_shared_profile,
     visitors_resources,
 )
+from ui.first_paint import begin_run
 from ui.offers import filter_hint
 from ui.predicted import MissingAnchorError
 from ui.profile import answer_from_name, missing_input, read_profiles
@@ -57,6 +58,7 @@ def run_page(
     """
     with in_turn(), one_line_errors():
         resources = visitors_resources()
+        begin_run(is_first=session.custom.link_given is None)
         turned, session.custom.link_page = title != session.custom.link_page, title
         if turned:
             _keep_fields()

@@ -127,14 +127,14 @@ def drawn_rows(rows: Sequence[Plan], *, keep: str = "") -> list[Plan]:
     """As many of the rows as a chart can show: of each chosen GPU the cheapest; else of the cheapest GPUs."""
     if session.offers.preset == Preset.ORIGINAL:
         return list(rows)
-    each = preset_rows(rows, Preset.GPUS, retired=True, every_node=True, keep=keep)
-    by_cost = sorted(each, key=lambda row: row.total_usd if row.has_number else math.inf)
+    cheapest = preset_rows(rows, Preset.GPUS, retired=True, every_node=True, keep=keep)
+    by_cost = sorted(cheapest, key=lambda row: row.total_usd if row.has_number else math.inf)
     gpus = list(dict.fromkeys(row.offer.gpu for row in by_cost))
     session.sizes.drawn = [gpu for gpu in session.sizes.drawn if gpu in gpus]
     if len(gpus) > _MAX_DRAWN:
         some_of("drawn", gpus, placeholder=f"{_MAX_DRAWN} cheapest, anchor", width=220)
     wanted = session.sizes.drawn or gpus[:_MAX_DRAWN]
-    return [row for row in each if row.offer.gpu in wanted or row.is_anchor or (keep and row.label == keep)]
+    return [row for row in cheapest if row.offer.gpu in wanted or row.is_anchor or (keep and row.label == keep)]
 
 
 def with_offers(resources: Resources, question: AdviseQuestion) -> AdviseQuestion:

@@ -229,14 +229,15 @@ def _asked_key(held: Held) -> str:
     return f"missing:asked:{held.key}"
 
 
-def _show_answered(resources: Resources, held: Held) -> None:
+def _show_answered(held: Held) -> None:
     """Say which sizes are from the file's name, with a button that asks for them."""
-    guesses = _guesses(resources, held)
-    sizes = {name: size for name in _SIZE_LABELS if (size := guesses[name]) and getattr(held.read.meta, name) is None}
-    if not held.is_custom or not sizes or any(getattr(held, name) != size for name, size in sizes.items()):
+    if not held.is_custom:
         return
-    words = {"batch_size": f"batch {guesses['batch_size']}", "pixels": f"{guesses['pixels']} px"}
-    named = " and ".join(words[name] for name in sizes)
+    named = dict(zip(_SIZE_LABELS, sizes_in_name(held.read.file_name or held.name), strict=True))
+    sizes = {name: size for name, size in named.items() if size and getattr(held.read.meta, name) is None}
+    if not sizes or any(getattr(held, name) != size for name, size in sizes.items()):
+        return
+    words = " and ".join(f"{size} px" if name == "pixels" else f"batch {size}" for name, size in sizes.items())
 
     def ask() -> None:
         st.session_state[_asked_key(held)] = True
@@ -244,16 +245,15 @@ def _show_answered(resources: Resources, held: Held) -> None:
         st.session_state.update({key: None for name, key in session.profile.sizes.items() if name in sizes})
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption(
-            plain(f"{sentence(named)} {'are' if len(sizes) > 1 else 'is'} from the file's name."), width="content"
-        )
+        are = "are" if len(sizes) > 1 else "is"
+        st.caption(plain(f"{sentence(words)} {are} from the file's name."), width="content")
         st.button(":primary[Change]", key="missing:change", type="tertiary", on_click=ask)
 
 
 def missing_input(resources: Resources, held: Held) -> None:
     """Ask once for what the visitor's file doesn't say: the GPU, batch and image size; its name may say them."""
     if not held.missing:
-        _show_answered(resources, held)
+        _show_answered(held)
         return
     guesses = _guesses(resources, held)
     keys = {name: f"missing:{name}:{held.key}" for name in held.missing}
@@ -266,8 +266,8 @@ def missing_input(resources: Resources, held: Held) -> None:
         )
 
     with st.form("missing"):
-        found = " Values taken from the file name are filled in." * any(guesses[name] is not None for name in keys)
-        st.markdown(f"Some details are missing from **{plain(held.name)}**.{found}")
+        prefilled = " Values taken from the file name are filled in." * any(guesses[name] is not None for name in keys)
+        st.markdown(f"Some details are missing from **{plain(held.name)}**.{prefilled}")
         row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
         if "anchor" in keys:
             row.selectbox(
@@ -334,7 +334,12 @@ def _profile_input(resources: Resources, slot: Slot, label: str) -> Held:
         still = f"No upload yet: still showing the sample {plain(held.name)}."
         st.caption(f"{plain(held.name)}: {facts}." if held.is_custom else still)
     if held.is_custom and (note := steps_note(counted(held.profile, slot.usable_ms))):
-        st.caption(f"{note[0].removesuffix('.')} under *Edit*.")
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.caption(note[0], width="content")
+            key, edit = f"{slot.prefix}:change-steps", _edit_key(slot)
+            st.button(
+                ":primary[Change]", key=key, type="tertiary", on_click=partial(setattr, st.session_state, edit, True)
+            )
     if is_first:
         inside_link("Look inside the profile", None if held.is_custom else held.key)
         if held.is_custom:
@@ -442,7 +447,7 @@ def _profile_choice(slot: Slot) -> None:
             persist_state="session",
             width="stretch",
         )
-    with row.popover("Edit", icon=":material/edit:"):
+    with row.popover("Edit", icon=":material/edit:", key=_edit_key(slot), on_change="rerun"):
         rename_input(custom, slot.prefix)
         if slot is session.profile:
             _size_inputs(custom, slot.prefix)
@@ -450,6 +455,10 @@ def _profile_choice(slot: Slot) -> None:
         remove, key = f"Remove {plain(custom.name)}", f"{slot.prefix}:remove"
         st.button(remove, key=key, icon=":material/delete:", on_click=remove_profiles, args=(custom.key,))
         remove_all_button(slot.prefix)
+
+
+def _edit_key(slot: Slot) -> str:
+    return f"{slot.prefix}:edit"
 
 
 def rename_input(custom: Held, prefix: str) -> None:
@@ -525,9 +534,9 @@ def show_notices(network: Predicted, *, besides: Collection[Code] = ()) -> None:
     warnings = besides_steps(network.training.warnings, network.held)
     shown = [note for note in warnings if note.code not in besides]
     lines: list[str] = [note for note in shown if note.code in ACTION_CODES]
-    found = diagnose(profile, network.training.prediction.anchor_latency_ms)
-    if found.another_gpu_helps and found.gpu_busy_share is not None and found.gpu_busy_share < MOSTLY_BUSY:
-        lines.append(found.sentence)
+    diagnosis = diagnose(profile, network.training.prediction.anchor_latency_ms)
+    if diagnosis.another_gpu_helps and diagnosis.gpu_busy_share is not None and diagnosis.gpu_busy_share < MOSTLY_BUSY:
+        lines.append(diagnosis.sentence)
     if lines:
         mark = "- " if len(lines) > 1 else ""
         st.warning("\n".join(f"{mark}{plain(line)}" for line in lines), icon=":material/warning:")

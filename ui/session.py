@@ -182,7 +182,7 @@ class Part:
     @property
     def settings(self) -> dict[str, Setting]:
         """Key -> setting."""
-        return {self.key(name): one for name, one in vars(type(self)).items() if isinstance(one, Setting)}
+        return {self.key(name): value for name, value in vars(type(self)).items() if isinstance(value, Setting)}
 
     def answers(self, question: type[Struct]) -> dict[str, Any]:
         """Return the values of a question's fields that are settings here.
@@ -448,12 +448,10 @@ class ScalerView(Part):
     scaler_axis = one_of({"batch": "Batch size", "pixels": "Image size"}, "Vary")
     scaler_instance = one_of(ORIGINAL, "Target instance", ORIGINAL[-1])
     scaler_method = one_of({"default": "Default", "profet": "PROFET's polynomial"}, "Method")
-    scaler_min_batch: float | None = setting(None, bounds=ANY_NUMBER)
-    scaler_max_batch: float | None = setting(None, bounds=ANY_NUMBER)
-    scaler_min_pixels: float | None = setting(None, bounds=ANY_NUMBER)
-    scaler_max_pixels: float | None = setting(None, bounds=ANY_NUMBER)
-    scaler_at_batch = setting(128, bounds=AXIS_RANGE["batch"])
-    scaler_at_pixels = setting(128, bounds=AXIS_RANGE["pixels"])
+    for _axis, _sizes in AXIS_RANGE.items():
+        vars()[f"scaler_min_{_axis}"] = setting(None, bounds=ANY_NUMBER)
+        vars()[f"scaler_max_{_axis}"] = setting(None, bounds=ANY_NUMBER)
+        vars()[f"scaler_at_{_axis}"] = setting(128, bounds=_sizes)
 
 
 class NetworkFile(Part):
@@ -500,7 +498,7 @@ class CompareView(Part):
     view = one_of({"compare": "Side by side", "inside": "Inside one profile"})
     compare_samples: list[str] = setting([], "Samples", among=lambda resources: resources.samples, usual=_other_samples)
     compare_networks: list[str] = setting(
-        [], "Networks by name", read=lambda given, resources: [_network_name(one, resources) for one in given]
+        [], "Networks by name", read=lambda given, resources: [_network_name(name, resources) for name in given]
     )
     compare_by = one_of({"latency": "Latency", "images": "Images/s", "cost": "Cost per 1,000 steps"}, "Show")
     inspect: str | None = setting(None, among=lambda resources: (ON_PREDICT, *resources.samples))
@@ -534,7 +532,6 @@ class ManyCore(Part):
     manycore_images: int | None = setting(None, "Images per epoch", (1, MAX_IMAGES))
     manycore_test_images: int | None = setting(None, "Test images per epoch", (0, MAX_IMAGES))
     manycore_epochs: int | None = setting(None, "Epochs", (1, MAX_EPOCHS))
-    manycore_shows = one_of({"time": "Time", "speedup": "Speed-up"}, "Show")
 
 
 class Table(Part):
@@ -603,11 +600,11 @@ class Session:
 session = Session()
 #: Key -> setting: all that links have.
 LINKED = {
-    key: one
+    key: declared
     for part in vars(Session).values()
     if isinstance(part, Part)
-    for key, one in part.settings.items()
-    if one.in_links
+    for key, declared in part.settings.items()
+    if declared.in_links
 }
 #: Parameters of links of 1.1 -> what they are called since: as the question's fields.
 RENAMED = {

@@ -49,6 +49,7 @@ from ui.fields import (
     whole_nodes_input,
     workload_input,
 )
+from ui.first_paint import keep_words
 from ui.frame import run_page, write_link
 from ui.offers import chosen_rows, offer_buttons, preset_choice, with_offers
 from ui.predicted import MissingAnchorError, Predicted, current_network, shown_words
@@ -57,7 +58,8 @@ from ui.resources import Resources
 from ui.session import LINKED, Part, session
 from ui.words import plain
 
-TITLE = ":primary[PROFET]\N{EN SPACE}Which cloud GPU should I train my vision network on?"
+_QUESTION = "Which cloud GPU should I train my vision network on?"
+TITLE = f":primary[PROFET]\N{EN SPACE}{_QUESTION}"
 NO_PROFILE = "No profile?"
 #: Keys of what is remembered between two moves of a slider, and of the choice of an instance.
 _PROFILED, _DETAILS = "predict:profiled", "predict:details"
@@ -145,8 +147,8 @@ def _below_cards(resources: Resources, answer: AdviseAnswer, advice: Advice, per
     # Errors on other GPUs than one are unknown for transformers.
     is_transformer = any(note.code is Code.TRANSFORMER for note in answer.training.warnings)
     lines = [] if is_transformer else [error_sentence(advice.recommended, *resources.models.held_out_errors)]
-    if per is Period.TRAINING and (found := best_batch(resources, replace(answer, advice=advice))):
-        lines.append(found.sentence)
+    if per is Period.TRAINING and (cheapest := best_batch(resources, replace(answer, advice=advice))):
+        lines.append(cheapest.sentence)
     with st.container(key="below-cards"):
         st.caption(plain(" ".join(filter(None, lines))))
 
@@ -183,15 +185,17 @@ def _exports(resources: Resources, network: Predicted, advice: Advice, plans: Se
     """Draw the buttons that save the result; a file is made when it is saved."""
     # A file is made outside of the session.
     order, chosen = session.predict_table.sort, session.predict_table.columns
-    prediction = network.training.prediction
-    source = report_source(network.held.name, prediction, resources.models, prediction.warnings)
+    name, models, prediction = network.held.name, resources.models, network.training.prediction
+
+    def report() -> str:
+        return report_html(advice, report_source(name, prediction, models, prediction.warnings))
 
     def exported() -> tables.Rows:
         columns = predict_columns(plans, per, per.unit(plans), resources.gpus)
         return tables.exported_rows(tables.chosen_columns(columns, chosen), tables.row_order(columns, order))
 
     charts = session.predict.chart != "table"
-    tables.export_row("profet-predict", exported, charts=charts, report=partial(report_html, advice, source))
+    tables.export_row("profet-predict", exported, charts=charts, report=report)
 
 
 def _advised(resources: Resources, network: Predicted) -> Answered:
@@ -209,8 +213,8 @@ def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnsw
         return {}
     question, plans = st.session_state.get(_PROFILED, (None, {}))
     if is_profiled or question != wanted:
-        found = answer if is_profiled else answer_advise(resources, wanted)
-        plans = {row.label: row for row in found.rows if row.has_number}
+        profiled = answer if is_profiled else answer_advise(resources, wanted)
+        plans = {row.label: row for row in profiled.rows if row.has_number}
         st.session_state[_PROFILED] = wanted, plans
     return {} if is_profiled else plans
 
@@ -227,10 +231,11 @@ def _details_choice(rows: Sequence[Plan]) -> None:
 
 def _strip(resources: Resources, network: Predicted) -> None:
     """Which network and training the numbers are for."""
-    is_sample = network.held.sample is not None
+    is_sample, words = network.held.sample is not None, shown_words(resources, network)
+    keep_words(_QUESTION, words, is_sample=is_sample)
     mark = "\N{EN SPACE}:primary-badge[Sample]" if is_sample else ""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="shown"):
-        st.markdown(plain(shown_words(resources, network)) + mark, width="content")
+        st.markdown(plain(words) + mark, width="content")
         if mark:
             choose = partial(setattr, session.profile, "source", "upload")
             st.button("Use my own profile", key="use-own", icon=":material/upload:", on_click=choose)

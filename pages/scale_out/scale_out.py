@@ -175,13 +175,13 @@ def _question(resources: Resources) -> tuple[ScaleoutQuestion, TrainingQuestion 
         meta, batch_size = None, state.one_gpu_batch
         question = replace(question, step_ms=state.step_ms, batch=batch_size, gpu=(state.one_gpu_on,))
     else:
-        found = current_network(resources)
-        latency_question(found)
-        show_notices(found)
-        meta, batch_size = found.training.profile.meta, found.question.at_batch or found.batch_size or 0
+        predicted = current_network(resources)
+        latency_question(predicted)
+        show_notices(predicted)
+        meta, batch_size = predicted.training.profile.meta, predicted.question.at_batch or predicted.batch_size or 0
         if not batch_size:
             raise InputError(NO_BATCH)
-        training = found.question
+        training = predicted.question
     if chosen_parameters(meta) is None:
         if state.one_gpu != "typed" and not session.training.network:
             parameters_input(meta)
@@ -226,9 +226,9 @@ def _chart(answer: ScaledTraining, chosen: WholeNodePlan, recommended: int) -> N
     if notes := scaling_notes((row.step for row in curve), links):
         st.caption(plain(" ".join(map(str, notes))))
     shows = state.out_shows
-    drawn = [each for each in STRATEGIES if state.exchanges or each == answer.question.strategy]
+    drawn = [strategy for strategy in STRATEGIES if state.exchanges or strategy == answer.question.strategy]
     color = COLORS[chosen.plan.basis.word]
-    rows = [_curve(curve, each, color, shows, chosen=each == answer.question.strategy) for each in drawn]
+    rows = [_curve(curve, strategy, color, shows, chosen=strategy == answer.question.strategy) for strategy in drawn]
     counts = rows[0].sizes
     if shows == "speed_up":
         rows.append(Curve(label="Ideal", look=Look(GRAY, "dot"), sizes=counts, values=counts))
@@ -246,13 +246,13 @@ def _chart(answer: ScaledTraining, chosen: WholeNodePlan, recommended: int) -> N
 
 def _curve(rows: Sequence[CurveRow], strategy: Strategy, color: str, shows: str, *, chosen: bool) -> Curve:
     epochs = [row.others[strategy] for row in rows]
-    found = [_value(epoch, shows) for epoch in epochs]
-    ends = [each for _, each in found if each is not None]
+    points = [_value(epoch, shows) for epoch in epochs]
+    ends = [span for _, span in points if span is not None]
     return Curve(
         label=STRATEGY_WORDS[strategy],
         look=Look(color, _DASHES[strategy]),
         sizes=[epoch.step.gpus for epoch in epochs],
-        values=[value for value, _ in found],
+        values=[value for value, _ in points],
         ends=ends if chosen and len(ends) == len(epochs) else None,
         chosen=chosen,
     )

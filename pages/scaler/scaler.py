@@ -38,7 +38,7 @@ def main(resources: Resources) -> None:
     offers = {name: resources.catalog[name] for name in ORIGINAL}
     labels = {name: f"{gpu_words(offer)} ({name})" for name, offer in offers.items()}
     instance, left, right = st.columns(3, gap="small")
-    before, keys = state.scaler_instance, [f"scaler_{end}_{each}" for end in ("min", "max") for each in AXIS_RANGE]
+    before, keys = state.scaler_instance, [f"scaler_{end}_{name}" for end in ("min", "max") for name in AXIS_RANGE]
     with instance:
         change = lambda: set_aside("scaler", before, state.scaler_instance, keys)  # noqa: E731
         select("scaler_instance", labels, on_change=change)

@@ -74,7 +74,7 @@ def values_of(rows: Column, source: Source | tuple[Source, Keys]) -> Column:
 
 
 def plain(value: Any) -> object:
-    """Return what a JSON writer takes for a mapping or a text of any kind, or a number of numpy."""
+    """Convert a mapping or a text of any kind, or a number of numpy, to what a JSON writer takes."""
     if isinstance(value, str):
         return str(value)
     return dict(value) if isinstance(value, Mapping) else float(value)
@@ -108,9 +108,9 @@ def _type_at(record: Any, source: Source) -> Any:
         return get_type_hints(source)["return"]
     kind, may_be_none = record, False
     for name in source.split("."):
-        known = _without_none(kind)
-        may_be_none |= known is not kind
-        kind = get_args(known)[int(name)] if name.isdigit() else _attribute_type(known, name)
+        bare = _without_none(kind)
+        may_be_none |= bare is not kind
+        kind = get_args(bare)[int(name)] if name.isdigit() else _attribute_type(bare, name)
     return kind | None if may_be_none else kind
 
 
@@ -128,8 +128,8 @@ def _attribute_type(kind: Any, name: str) -> Any:
 def _without_none(kind: Any) -> Any:
     if get_origin(kind) not in (Union, UnionType):
         return kind
-    known = [part for part in get_args(kind) if part is not type(None)]
-    return known[0] if len(known) == 1 else kind
+    parts = [part for part in get_args(kind) if part is not type(None)]
+    return parts[0] if len(parts) == 1 else kind
 
 
 def _parts(kind: Any) -> Any:

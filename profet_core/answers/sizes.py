@@ -81,8 +81,8 @@ def answer_sizes(
         for place, row in enumerate(drawn)
         if all(table[place].has_number for table in tables)
     ]
-    found = tuple(row for row in rows if row.has_number)
-    return SizesAnswer(advice, axis, tuple(sizes), found, tuple(curves))
+    answered = tuple(row for row in rows if row.has_number)
+    return SizesAnswer(advice, axis, tuple(sizes), answered, tuple(curves))
 
 
 def sizable(rows: Iterable[Plan]) -> list[Plan]:
@@ -149,9 +149,9 @@ def answer_scale(
     context: Context, question: ScaleQuestion, sizes: Sequence[int] = ()
 ) -> tuple[ScaledLatency, list[float]]:
     """Latency at the requested size, and a curve at `sizes`, milliseconds per step."""
-    known = question.instance in context.catalog or bool(context.gpus.named(question.instance))
+    is_known = question.instance in context.catalog or bool(context.gpus.named(question.instance))
     # An instance or GPU without measurements uses the curve shared by all measured ones; documented ones share none.
-    curve_of = context.models.profiled(question.instance) if known else question.instance
+    curve_of = context.models.profiled(question.instance) if is_known else question.instance
     if question.method == "profet":
         curve_of = curve_of or question.instance
     ends = (context.models, curve_of, question.axis, question.min_ms, question.max_ms)

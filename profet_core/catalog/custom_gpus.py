@@ -73,6 +73,8 @@ class ThroughputPoint(Struct, frozen=True):
 class SpeedPoint(Struct, frozen=True):
     """Speed relative to the reference GPU in FP32, and the standard deviation of its logarithm.
 
+    Attributes
+    ----------
     precision : one of `PRECISIONS`.
     """
 
@@ -173,8 +175,8 @@ def _point(row: Row) -> ThroughputPoint | SpeedPoint | None:
     point: ThroughputPoint | SpeedPoint = kind(**cells_of(kind, row, "gpu"))
     check_numbers(point, name)
     if point.precision not in PRECISIONS:
-        known = " or ".join(PRECISIONS)
-        raise InputError(f"{name}: precision must be {known}, not {point.precision!r}: only these are predicted.")
+        choices = " or ".join(PRECISIONS)
+        raise InputError(f"{name}: precision must be {choices}, not {point.precision!r}: only these are predicted.")
     return point
 
 
@@ -208,7 +210,7 @@ def custom_gpus_path() -> Path | None:
 
 
 def served_custom_gpus_path() -> Path | None:
-    """Custom GPUs that a server shows to everyone, next to the instances it shows; None if it shows none.
+    """Return the custom GPUs that a server shows to everyone, next to the instances it shows; None if it shows none.
 
     Raises CatalogError if `$PROFET_APP_INSTANCES` names a file that is missing.
     """
@@ -238,7 +240,7 @@ def parse_custom_gpus(text: str, shipped: Gpus) -> tuple[CustomGpu, ...]:
 
 
 def checked_custom_gpus(found: Iterable[CustomGpu]) -> tuple[CustomGpu, ...]:
-    """The GPUs; raises InputError if one appears twice or there are too many."""
+    """Return the GPUs; raises InputError if one appears twice or there are too many."""
     rows = tuple(found)
     names = [row.instance for row in rows]
     twice = next((row.name for row in rows if names.count(row.instance) > 1), None)

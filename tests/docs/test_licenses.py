@@ -48,15 +48,15 @@ def test_the_bill_of_materials_is_the_lock_s(repository):
 
 def hashes(lock) -> dict[tuple[str, str], set[str]]:
     """Package and version -> hashes of its files."""
-    found: dict[tuple[str, str], set[str]] = {}
+    listed: dict[tuple[str, str], set[str]] = {}
     requirements = iter(locked(lock))
     for line in lock.read_text(encoding="utf-8").splitlines():
         if line[:1].isalnum():
             requirement = next(requirements)
-            current = found.setdefault((requirement.name, next(iter(requirement.specifier)).version), set())
+            current = listed.setdefault((requirement.name, next(iter(requirement.specifier)).version), set())
         elif "--hash=sha256:" in line:
             current.add(line.partition("--hash=sha256:")[2].rstrip("\\ "))
-    return found
+    return listed
 
 
 def test_an_audit_that_asked_nobody_does_not_look_clean(capsys):
