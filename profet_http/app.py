@@ -30,9 +30,9 @@ from profet_core.answers.documents import Document, plain
 from profet_core.errors import ProfetError
 from profet_core.prediction.models import load_models, load_samples
 from profet_core.prediction.predict import predict
+from profet_http.bodies import BUSY, JSON, NOT_FOUND, NOT_READY, Received, RequestError, failure_of, received
 from profet_http.connections import prepare_process
 from profet_http.endpoints import LISTING, PAGE, PAGE_POLICY, QUESTIONS, Endpoint, openapi_document
-from profet_http.requests import BUSY, JSON, NOT_FOUND, NOT_READY, Received, RequestError, failure_of, received
 
 _LOG = logging.getLogger(__name__)
 
