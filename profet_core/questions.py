@@ -584,7 +584,7 @@ class QuestionField(NamedTuple):
     @property
     def is_log(self) -> bool:
         """Whether it is a log."""
-        return self.kinds[0] == inspect.type_info(TrainingLog)
+        return getattr(self.kinds[0], "cls", None) is TrainingLog
 
     @property
     def is_flag(self) -> bool:
