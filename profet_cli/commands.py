@@ -1,4 +1,4 @@
-"""The commands, in chapters, of which only the chosen one's module is imported; errors of one line."""
+"""The commands, of which only the chosen one's module is imported."""
 
 from __future__ import annotations
 
@@ -7,35 +7,40 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
+from profet_core.answers import ENTRIES
 from profet_profiles import VERSION
 from profet_recorder.command import OneLineParser
 
 PROGRAM = "profet"
 _DESCRIPTION = "Which cloud GPU should I train my vision network on, how long will it take, what will it cost?"
-#: Command -> its module, and its line in `profet --help`.
-#: Arguments of a command are declared by its `add_NAME`; its `run_NAME` prints the result, and raises ProfetError for
-#: what the user can put right.
+#: Module -> its commands, each with its line in `profet --help`. Arguments of a command are declared by its `add_NAME`;
+#: its `run_NAME` prints the result, and raises ProfetError for what the user can put right.
 _EVERY = {
-    "predict": ("predict", "predict the step latency of a profiled network on every instance"),
-    "scale": ("predict", "predict the latency at a size between two measured ones"),
-    "cost": ("predict", "predict time and cost of a training on every instance"),
-    "advise": ("advise", "recommend an instance for a training"),
-    "estimate": ("predict", "estimate the step latency of a network from its layers, without a profile"),
-    "scaleout": ("advise", "predict time and cost of a training on 1 to 64 GPUs"),
-    "manycore": ("manycore", "predict the training time on a many-core CPU with two published models"),
-    "instances": ("instances", "list the catalog of GPUs and prices; add custom instances"),
-    "gpus": ("instances", "list and add custom GPUs: specs, throughput, price"),
-    "inspect": ("inspect", "show the operations of a profile and how the models classify them"),
-    "convert": ("inspect", "reduce a trace to a profile without names of the network"),
-    "collect": ("collect", "measure a grid of workloads on this machine's GPU"),
-    "profile": ("profile", "record a profile of your own training script"),
-    "app": ("serve", "serve the web app on this machine"),
-    "serve": ("serve", "serve predict, cost, advise, estimate, scaleout and instances as JSON over HTTP"),
-    "data": ("collect", "import, check and merge measurements"),
-    "train": ("train", "fit all models from the measurements"),
-    "validate": ("train", "measure the accuracy on held-out architectures"),
+    "answers": {name: entry.summary for name, entry in ENTRIES.items()},
+    "manycore": {"manycore": "predict the training time on a many-core CPU with two published models"},
+    "instances": {
+        "instances": "list the catalog of GPUs and prices; add custom instances",
+        "gpus": "list and add custom GPUs: specs, throughput, price",
+    },
+    "inspect": {
+        "inspect": "show the operations of a profile and how the models classify them",
+        "convert": "reduce a trace to a profile without names of the network",
+    },
+    "collect": {
+        "collect": "measure a grid of workloads on this machine's GPU",
+        "data": "import, check and merge measurements",
+    },
+    "profile": {"profile": "record a profile of your own training script"},
+    "serve": {
+        "app": "serve the web app on this machine",
+        "serve": "serve predict, cost, advise, estimate, scaleout and instances as JSON over HTTP",
+    },
+    "train": {
+        "train": "fit all models from the measurements",
+        "validate": "measure the accuracy on held-out architectures",
+    },
 }
-COMMANDS = {name: line for name, (_, line) in _EVERY.items()}
+COMMANDS = {name: line for commands in _EVERY.values() for name, line in commands.items()}
 
 
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
@@ -57,10 +62,10 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _module(command: str) -> Any:
+    # The recorder is also installed alone.
     if command == "profile":
-        # The recorder is also installed alone.
         return import_module("profet_recorder.command")
-    return import_module(f"profet_cli.{_EVERY[command][0]}")
+    return import_module(f"profet_cli.{next(module for module, names in _EVERY.items() if command in names)}")
 
 
 def add_commands(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from profet_cli.arguments import add_format, network_file, read_network_file
+from profet_cli.files import network_file, read_network_file
+from profet_cli.options import add_format
 from profet_cli.output import print_json, print_table, print_warnings
 from profet_core.errors import InputError
 from profet_core.training import many_core

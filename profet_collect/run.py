@@ -171,7 +171,7 @@ class Timed(NamedTuple):
     latency_ms: float
 
 
-class Expected(Struct):
+class ExpectedTimes(Struct):
     """Seconds of cells; `calibrate` corrects them by what two cells really took.
 
     Attributes
@@ -180,14 +180,14 @@ class Expected(Struct):
     layer_s : and for each of its layers.
     steps : warm-up and timed ones.
     timeout_s : no cell takes longer.
-    sheet : of the GPU.
+    gpu : its specs.
     pace : by framework, what steps took over what was expected.
     """
 
     start_s: dict[Framework, float]
     steps: int
     timeout_s: float
-    sheet: Gpu
+    gpu: Gpu
     layer_s: dict[Framework, float] = field(default_factory=lambda: dict(_LAYER_S))
     pace: dict[Framework, float] = field(default_factory=dict)
 
@@ -211,10 +211,10 @@ class Expected(Struct):
         counts, batch = counts_of(cell.model, cell.pixels), cell.batch_size
         depthwise = _FORWARD_AND_BACKWARD * batch * counts.flops.depthwise
         others = _FORWARD_AND_BACKWARD * batch * counts.flops.all - depthwise
-        peak, bandwidth = self.sheet.fp32_tflops, self.sheet.bandwidth_gb_per_s
-        if cell.precision != "fp32" and self.sheet.tf32_tensor_dense_tflops:
+        peak, bandwidth = self.gpu.fp32_tflops, self.gpu.bandwidth_gb_per_s
+        if cell.precision != "fp32" and self.gpu.tf32_tensor_dense_tflops:
             # Speed grows with about the square root of the peak.
-            peak = (peak * self.sheet.tf32_tensor_dense_tflops) ** 0.5
+            peak = (peak * self.gpu.tf32_tensor_dense_tflops) ** 0.5
         return (
             _START_MS
             + _LAYER_MS * counts.layers.all
@@ -347,7 +347,9 @@ def _driver(device: Device) -> str:
 _FAILURES_IN_A_ROW = 5
 
 
-def collect(cells: Sequence[Cell], machine: MeasuringMachine, store: Store, expected: Expected, how: CellTask) -> None:
+def collect(
+    cells: Sequence[Cell], machine: MeasuringMachine, store: Store, expected: ExpectedTimes, how: CellTask
+) -> None:
     """Measure the cells that `store` lacks, each as `how` says.
 
     Raises
@@ -389,7 +391,7 @@ _DEEP = {"cpu": ("ResNet18", 32, 16), "gpu": ("ResNet18", 128, 32)}
 _UNKNOWN = "Tesla T4"
 
 
-def expected_at_hand(machine: MeasuringMachine, how: CellTask, *, is_timed: bool) -> Expected:
+def expected_at_hand(machine: MeasuringMachine, how: CellTask, *, is_timed: bool) -> ExpectedTimes:
     """Form expectations; where `is_timed`, two cells of each framework are run for them.
 
     Raises
@@ -400,7 +402,7 @@ def expected_at_hand(machine: MeasuringMachine, how: CellTask, *, is_timed: bool
         gpu = load_gpus().find(machine.gpu)
     except InputError:
         gpu = load_gpus().find(_UNKNOWN)
-    expected = Expected(dict(machine.start_s), how.warm_up + how.timed, how.timeout_s, gpu)
+    expected = ExpectedTimes(dict(machine.start_s), how.warm_up + how.timed, how.timeout_s, gpu)
     for framework in machine.seen if is_timed else ():
         timed = []
         for workload in (_SHALLOW, _DEEP[machine.device]):

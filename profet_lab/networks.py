@@ -80,7 +80,7 @@ def _rows(
         values = {key: round(value) for key, value in zip(VALUE_NAMES, counts.values, strict=True)}
         exact = {key for key in values if library == "profet" or "parameters" in key}
         numbers = {key: str(value) if key in exact else _shown(value) for key, value in values.items()}
-        first = {"own_size": int(pixels == sizes[0]), "checkpoints": checkpoints if pixels == sizes[0] else ""}
+        first = {"default_size": int(pixels == sizes[0]), "checkpoints": checkpoints if pixels == sizes[0] else ""}
         yield {"library": library, "network": name, **first, **numbers}
         if not counts.is_convolutional:
             # Known by name, to be refused.

@@ -24,10 +24,10 @@ from profet_core.layers.networks import named_network
 from profet_core.training.scaling_model import (
     NUMBERS,
     SCALEOUT_VERSION,
+    IntervalWidth,
     Links,
     ScaleoutModel,
     Strategy,
-    Width,
     network_sharing_ms,
     node_sharing_ms,
     one_process_ms,
@@ -380,7 +380,7 @@ def _model(logs: Array) -> ScaleoutModel:
     values = dict(zip(STARTS, np.exp(logs).tolist(), strict=True))
     links = {Link(name.removeprefix(_LINK)): values.pop(name) for name in list(values) if name.startswith(_LINK)}
     links |= dict.fromkeys(_LIKE_NVLINK, links[Link.NVLINK])
-    none = Width(0.0, 0.0, 0.0)
+    none = IntervalWidth(0.0, 0.0, 0.0)
     no_widths = dict.fromkeys(Link, none)
     return ScaleoutModel(links, **values, widths={False: no_widths, True: no_widths}, network_width=none)
 
@@ -392,17 +392,17 @@ _MIN_WIDTH = 0.04
 #: Share of held-out errors that widths hold: new machines differ somewhat more.
 _HELD_SHARE = 0.92
 #: Where no row speaks of a link.
-_UNKNOWN = Width(_MIN_WIDTH, 0.8, 0.0)
+_UNKNOWN = IntervalWidth(_MIN_WIDTH, 0.8, 0.0)
 
 
 class Widths(Struct, frozen=True):
     """Widths of a process per GPU in a node, of one in all, and of several nodes."""
 
-    several: Mapping[Link, Width]
-    one_process: Mapping[Link, Width]
-    network: Width
+    several: Mapping[Link, IntervalWidth]
+    one_process: Mapping[Link, IntervalWidth]
+    network: IntervalWidth
 
-    def of(self, strategy: str, link: Link, nodes: float) -> Width:
+    def of(self, strategy: str, link: Link, nodes: float) -> IntervalWidth:
         """Return the width of one step."""
         in_node = self.one_process if strategy == Strategy.ONE_PROCESS else self.several
         return in_node[link] if nodes == 1 else self.network
@@ -420,10 +420,10 @@ def widths(rows: pd.DataFrame, held_out_ms: Array) -> Widths:
     errors = np.abs(np.log(rows["latency_ms"].to_numpy()) - np.log(held_out_ms))
     added, doublings = added_shares(rows, held_out_ms), np.log2(rows["gpus"].to_numpy() / 2)
 
-    def fitted(here: np.ndarray) -> Width:
+    def fitted(here: np.ndarray) -> IntervalWidth:
         return _regressed(errors[here], added[here], doublings[here]) if here.any() else _UNKNOWN
 
-    def by_link(among: np.ndarray) -> dict[Link, Width]:
+    def by_link(among: np.ndarray) -> dict[Link, IntervalWidth]:
         of_kind = {kind: fitted(among & np.isin(links, kind)) for kind in ALIKE}
         return {link: width for kind, width in of_kind.items() for link in kind}
 
@@ -450,7 +450,7 @@ def covered(rows: pd.DataFrame, predicted_ms: Array, half_widths: Array) -> np.n
     return (true_ms >= low_ms) & (true_ms <= predicted_ms * np.exp(half_widths))
 
 
-def _regressed(errors: Array, added: Array, doublings: Array) -> Width:
+def _regressed(errors: Array, added: Array, doublings: Array) -> IntervalWidth:
     """Quantile regression of errors, no coefficient negative (Koenker and Bassett 1978, as a linear program)."""
     n = len(errors)
     features = np.column_stack([np.ones(n), added, doublings])
@@ -461,7 +461,7 @@ def _regressed(errors: Array, added: Array, doublings: Array) -> Width:
         bounds=[(_MIN_WIDTH, None), *[(0, None)] * (2 + 2 * n)],
         method="highs",
     )
-    return Width(*(float(value) for value in solution.x[:3]))
+    return IntervalWidth(*(float(value) for value in solution.x[:3]))
 
 
 #: Columns whose values are held out in turn; empty ones are not.

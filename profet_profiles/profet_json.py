@@ -130,7 +130,7 @@ def begins_as_profile(head: bytes) -> bool:
 def read_small(data: bytes, name: str) -> Profile:
     """Read what begins as a profile, with the file's name in its errors."""
     try:
-        return read(Content(data)).named(name)
+        return read(Content(data)).with_file_name(name)
     except ProfileError as error:
         raise ProfileError(f"{shown_file_name(name)}: {error}") from None
 

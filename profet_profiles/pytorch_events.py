@@ -22,8 +22,8 @@ from profet_profiles.limits import (
     MAX_NAMES,
     MAX_STEPS,
     MAX_THREADS,
-    Names,
     Spans,
+    TraceNames,
     TraceTooLargeError,
 )
 from profet_profiles.pytorch_shapes import ShapeRows, tells_work
@@ -117,11 +117,11 @@ class PyTorchEvents:
 
     def __init__(self) -> None:
         self.host, self.calls, self.device = Spans(), Spans(), Spans()
-        self.operations: Names[tuple[str, str | None]] = Names(MAX_NAMES)
-        self.kernels: Names[str] = Names(MAX_KERNEL_NAMES)
-        self.threads: Names[Where] = Names(MAX_THREADS)
-        self.streams: Names[tuple[int, Where]] = Names(MAX_THREADS)
-        self.labels: Names[str] = Names(MAX_NAMES)
+        self.operations: TraceNames[tuple[str, str | None]] = TraceNames(MAX_NAMES)
+        self.kernels: TraceNames[str] = TraceNames(MAX_KERNEL_NAMES)
+        self.threads: TraceNames[Where] = TraceNames(MAX_THREADS)
+        self.streams: TraceNames[tuple[int, Where]] = TraceNames(MAX_THREADS)
+        self.labels: TraceNames[str] = TraceNames(MAX_NAMES)
         self.steps: dict[int, tuple[float, float]] = {}
         self.input_types: set[str] = set()
         self.channels_last: int | None = None

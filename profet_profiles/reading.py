@@ -243,7 +243,7 @@ def read_profile_folder(path: Path, *, progress: Progress | None = None) -> Prof
 def _named(name: str, read: Callable[[], Profile]) -> Profile:
     """Call `read`, and give its result and its errors the file's name."""
     try:
-        return read().named(name)
+        return read().with_file_name(name)
     except ProfileError as error:
         raise ProfileError(f"{shown_file_name(name)}: {error}") from None
     finally:

@@ -202,7 +202,7 @@ class Profile:
         operations = {name: us * factor for name, us in self._unrounded_us.items()}
         return replace(self, operations=operations, steps=steps, steps_basis=basis)
 
-    def named(self, file_name: str) -> Profile:
+    def with_file_name(self, file_name: str) -> Profile:
         """Return a copy, read from a file of this name."""
         return replace(self, operations=self._unrounded_us, file_name=file_name)
 

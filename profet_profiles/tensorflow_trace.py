@@ -25,7 +25,7 @@ from profet_profiles.kernel_names import (
     moves_memory,
     operation_of_kernel,
 )
-from profet_profiles.limits import Names, Spans
+from profet_profiles.limits import Spans, TraceNames
 from profet_profiles.record import (
     DEVICE_PREFIX,
     HOST_PREFIX,
@@ -227,7 +227,7 @@ class GpuTrace(Spans):
     def __init__(self, number: str, name: str | None = None) -> None:
         super().__init__()
         self.number, self.name, self.steps = number, name, 0
-        self.names: Names[tuple[str, str | None, int]] = Names(MAX_PAIRS)
+        self.names: TraceNames[tuple[str, str | None, int]] = TraceNames(MAX_PAIRS)
         self.operations_us, self.kernels_us, self.unnamed_us = no_times(), no_times(), no_times()
         self.convolutions_us: dict[int, defaultdict[str, float]] = {}
         self.worked_us = self.hidden_copies_us = 0.0

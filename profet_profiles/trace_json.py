@@ -22,7 +22,7 @@ from profet_profiles.chrome_trace import (
     nothing_found,
 )
 from profet_profiles.kernel_names import MAX_KERNEL_CHARACTERS
-from profet_profiles.limits import Names
+from profet_profiles.limits import TraceNames
 from profet_profiles.record import IDLE, UNKNOWN, Profile
 from profet_profiles.tensorflow_trace import (
     GPU_PREFIX,
@@ -89,7 +89,7 @@ class _Events:
         self._processes: dict[object, str] = {}
         self._thread_names: dict[Where, str] = {}
         # Threads, operations and steps.
-        self._names: Names[Hashable] = Names(MAX_NAMES)
+        self._names: TraceNames[Hashable] = TraceNames(MAX_NAMES)
         self._count = self._untimed = 0
 
     def add(self, event: Event[Args]) -> None:

@@ -27,7 +27,7 @@ from profet_profiles.limits import (
     MAX_METADATA,
     MAX_OPERATION_US,
     MAX_STEPS,
-    Names,
+    TraceNames,
     TraceTooLargeError,
     check_operations,
 )
@@ -186,7 +186,7 @@ class _Plane:
 
 def _read_planes(content: Content, trace: Trace) -> list[_Plane]:
     """Name and metadata of every plane, in the file's order; metadata of the host and of GPUs only."""
-    planes, names, names_left = [], Names[str](MAX_METADATA), MAX_METADATA
+    planes, names, names_left = [], TraceNames[str](MAX_METADATA), MAX_METADATA
     with content.open() as stream:
         wire = WireStream(stream)
         for number, size in wire.fields():
@@ -233,7 +233,7 @@ def gpu_from_properties(capability: tuple[int, int], multiprocessors: int, memor
     return None
 
 
-def _keep_metadata(trace: Trace, plane: _Plane, part: int, data: bytes, names: Names[str]) -> None:
+def _keep_metadata(trace: Trace, plane: _Plane, part: int, data: bytes, names: TraceNames[str]) -> None:
     entry = messages().MetadataEntry.FromString(data)
     name = _text(entry.value.name[:MAX_NAME_CHARACTERS])
     trace.note_name(name)

@@ -196,7 +196,7 @@ def record_script(
     try:
         with after_import(hooks.on_import), _as_main(script, arguments, module), _without_our_tracebacks():
             status = _run(script, module)
-        if hooks.recording is not None and hooks.recording.settle():
+        if hooks.recording is not None and hooks.recording.finish_early():
             return status or 0
     finally:
         hooks.undo()

@@ -347,7 +347,7 @@ class Recording:
             if self._owner is self:
                 release_process(self)
 
-    def settle(self) -> bool:
+    def finish_early(self) -> bool:
         """End the training with the best profile so far; False if there is none."""
         if self._profile is None or self.finished:
             return self.finished

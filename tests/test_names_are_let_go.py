@@ -122,12 +122,11 @@ def test_only_what_is_shipped_is_remembered_for_longer():
                         kept.add(f"{path.relative_to(ROOT)}: {node.name}")
     # Their arguments are the models' own class names, unique names of networks in the table, and the code's own.
     shipped = {
-        "profet_core/answers/documents.py": ["_getter"],
         "profet_core/catalog/tables.py": ["_types_of"],
         "profet_core/layers/by_name.py": ["_known_name"],
         "profet_core/layers/estimate.py": ["_better_shipped"],
         "profet_core/layers/networks.py": ["_counts_of", "_shared"],
-        "profet_core/questions.py": ["fields_of"],
+        "profet_core/questions.py": ["fields_of", "_values_of"],
         "profet_core/transfer/step_model.py": ["_kind_sums", "_group_sums"],
         "ui/server.py": ["_packed"],
         "ui/words.py": ["read_text"],

@@ -178,7 +178,7 @@ def keep_given(resources: Resources, slot: Slot, custom: Held, *, alone: bool) -
     line = ""
     if chosen is not None and chosen == session.network.anchor:
         gpu = resources.catalog[chosen].gpu if chosen in resources.catalog else chosen
-        if recorded is None and (says is None or gpu in {meant.name for meant in resources.gpus.meant(says)}):
+        if recorded is None and (says is None or gpu in {meant.name for meant in resources.gpus.matching(says)}):
             given["anchor"] = chosen
         elif recorded not in (None, chosen):
             line = f"{custom.name} was recorded on {says}, so that is the anchor, not {resources.anchor_label(chosen)}."

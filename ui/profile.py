@@ -229,14 +229,15 @@ def _asked_key(held: Held) -> str:
     return f"missing:asked:{held.key}"
 
 
-def _show_answered(resources: Resources, held: Held) -> None:
+def _show_answered(held: Held) -> None:
     """Say which sizes are from the file's name, with a button that asks for them."""
-    guesses = _guesses(resources, held)
-    sizes = {name: size for name in _SIZE_LABELS if (size := guesses[name]) and getattr(held.read.meta, name) is None}
-    if not held.is_custom or not sizes or any(getattr(held, name) != size for name, size in sizes.items()):
+    if not held.is_custom:
         return
-    words = {"batch_size": f"batch {guesses['batch_size']}", "pixels": f"{guesses['pixels']} px"}
-    named = " and ".join(words[name] for name in sizes)
+    named = dict(zip(_SIZE_LABELS, sizes_in_name(held.read.file_name or held.name), strict=True))
+    sizes = {name: size for name, size in named.items() if size and getattr(held.read.meta, name) is None}
+    if not sizes or any(getattr(held, name) != size for name, size in sizes.items()):
+        return
+    words = " and ".join(f"{size} px" if name == "pixels" else f"batch {size}" for name, size in sizes.items())
 
     def ask() -> None:
         st.session_state[_asked_key(held)] = True
@@ -244,16 +245,15 @@ def _show_answered(resources: Resources, held: Held) -> None:
         st.session_state.update({key: None for name, key in session.profile.sizes.items() if name in sizes})
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption(
-            plain(f"{sentence(named)} {'are' if len(sizes) > 1 else 'is'} from the file's name."), width="content"
-        )
+        are = "are" if len(sizes) > 1 else "is"
+        st.caption(plain(f"{sentence(words)} {are} from the file's name."), width="content")
         st.button(":primary[Change]", key="missing:change", type="tertiary", on_click=ask)
 
 
 def missing_input(resources: Resources, held: Held) -> None:
     """Ask once for what the visitor's file doesn't say: the GPU, batch and image size; its name may say them."""
     if not held.missing:
-        _show_answered(resources, held)
+        _show_answered(held)
         return
     guesses = _guesses(resources, held)
     keys = {name: f"missing:{name}:{held.key}" for name in held.missing}

@@ -448,12 +448,10 @@ class ScalerView(Part):
     scaler_axis = one_of({"batch": "Batch size", "pixels": "Image size"}, "Vary")
     scaler_instance = one_of(ORIGINAL, "Target instance", ORIGINAL[-1])
     scaler_method = one_of({"default": "Default", "profet": "PROFET's polynomial"}, "Method")
-    scaler_min_batch: float | None = setting(None, bounds=ANY_NUMBER)
-    scaler_max_batch: float | None = setting(None, bounds=ANY_NUMBER)
-    scaler_min_pixels: float | None = setting(None, bounds=ANY_NUMBER)
-    scaler_max_pixels: float | None = setting(None, bounds=ANY_NUMBER)
-    scaler_at_batch = setting(128, bounds=AXIS_RANGE["batch"])
-    scaler_at_pixels = setting(128, bounds=AXIS_RANGE["pixels"])
+    for _axis, _sizes in AXIS_RANGE.items():
+        vars()[f"scaler_min_{_axis}"] = setting(None, bounds=ANY_NUMBER)
+        vars()[f"scaler_max_{_axis}"] = setting(None, bounds=ANY_NUMBER)
+        vars()[f"scaler_at_{_axis}"] = setting(128, bounds=_sizes)
 
 
 class NetworkFile(Part):

@@ -23,7 +23,7 @@ from profet_core.questions import ProfileQuestion
 from profet_core.training.plans import COSTED_STEPS, CostTable, Period, Plan
 from profet_profiles.profet_json import write_profile
 from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX
-from profet_profiles.units import MS_PER_S, US_PER_MS, format_ms, format_significant, format_usd
+from profet_profiles.units import US_PER_MS, format_ms, format_significant, format_usd
 from ui.bars import Bar, BarAxis, BarRow, show_bars
 from ui.charts import (
     BLUE,
@@ -39,6 +39,7 @@ from ui.charts import (
     value_axis,
 )
 from ui.columns import instance_column, price_column
+from ui.curves import value_of
 from ui.custom import named_network, profile_in_slot, profile_to_predict, remove_profiles, set_recorded
 from ui.fields import aside_note, choice, number_field, set_aside, some_of
 from ui.offers import chosen_rows, drawn_rows, offer_buttons, offered_plans, preset_choice
@@ -360,14 +361,8 @@ def compare_tables(resources: Resources, known: Sequence[Candidate]) -> list[Cos
 
 def _ends(plan: Plan, metric: str) -> tuple[float, float | None, float | None]:
     """Milliseconds, images per second or US dollars, and both ends of the interval; None without one."""
-    step = plan.row.interval
-    if metric == "latency":
-        return plan.latency_ms, step and step.low_ms, step and step.high_ms
-    if metric == "images":
-        per_s = plan.batch_size * MS_PER_S
-        return plan.images_per_s, step and per_s / step.high_ms, step and per_s / step.low_ms
-    shown = plan.per(Period.STEP)
-    return shown.total_usd, shown.interval and shown.interval.low_usd, shown.interval and shown.interval.high_usd
+    value, ends = value_of(plan.per(Period.STEP), metric)
+    return value, *(ends or (None, None))
 
 
 def _column(place: int, name: str, plans: Sequence[Plan | None], metric: str) -> Column:

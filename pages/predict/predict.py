@@ -185,15 +185,17 @@ def _exports(resources: Resources, network: Predicted, advice: Advice, plans: Se
     """Draw the buttons that save the result; a file is made when it is saved."""
     # A file is made outside of the session.
     order, chosen = session.predict_table.sort, session.predict_table.columns
-    prediction = network.training.prediction
-    source = report_source(network.held.name, prediction, resources.models, prediction.warnings)
+    name, models, prediction = network.held.name, resources.models, network.training.prediction
+
+    def report() -> str:
+        return report_html(advice, report_source(name, prediction, models, prediction.warnings))
 
     def exported() -> tables.Rows:
         columns = predict_columns(plans, per, per.unit(plans), resources.gpus)
         return tables.exported_rows(tables.chosen_columns(columns, chosen), tables.row_order(columns, order))
 
     charts = session.predict.chart != "table"
-    tables.export_row("profet-predict", exported, charts=charts, report=partial(report_html, advice, source))
+    tables.export_row("profet-predict", exported, charts=charts, report=report)
 
 
 def _advised(resources: Resources, network: Predicted) -> Answered:

@@ -16,10 +16,10 @@ from profet_core.errors import Code
 from profet_core.prediction.scaler import KNOTS, axis_range, sizes_for
 from profet_core.training.memory import does_not_fit
 from profet_core.training.plans import Plan
-from profet_profiles.units import MS_PER_S, format_significant, format_time, format_usd, shared_time_unit
+from profet_profiles.units import format_significant, format_time, format_usd, shared_time_unit
 from ui.charts import COLORS, show_chart
 from ui.columns import DOTS, size_columns
-from ui.curves import LATENCY, Curve, Look, Shown, curves, show_basis_legend, size_axis
+from ui.curves import LATENCY, Curve, Look, Shown, curves, show_basis_legend, size_axis, value_of
 from ui.fields import SIZE_LABELS, choice, more_options, size_sliders, validation_input, workload_input
 from ui.frame import run_page
 from ui.offers import chosen_rows, drawn_rows, offer_buttons, preset_choice, with_offers
@@ -135,8 +135,11 @@ def _table(resources: Resources, answer: SizesAnswer, axis: str, at: int | None,
 
 def _curve(curve: SizeCurve, sizes: Sequence[int], shows: str, *, chosen: bool) -> Curve:
     row, plans = curve.row, curve.points
-    points = [_value(plan, shows) for plan in plans]
-    ends = [span for _, span in points if span is not None]
+    points = [value_of(plan, shows) for plan in plans]
+    # A measurement is exact.
+    ends = [
+        span or (value, value) for (value, span), plan in zip(points, plans, strict=True) if span or plan.basis.is_exact
+    ]
     return Curve(
         label=f"{gpu_words(row.offer)}{' (anchor)' * row.is_anchor}",
         look=Look(COLORS[row.basis.word]),
@@ -146,18 +149,6 @@ def _curve(curve: SizeCurve, sizes: Sequence[int], shows: str, *, chosen: bool) 
         largest_fit=curve.largest_fit,
         chosen=chosen,
     )
-
-
-def _value(plan: Plan, shows: str) -> tuple[float, tuple[float, float] | None]:
-    """Milliseconds per step, images per second, seconds or US dollars, with both ends of its interval."""
-    step, total, per_s = plan.row.interval, plan.interval, plan.batch_size * MS_PER_S
-    value, ends = {
-        "latency": (plan.latency_ms, step and (step.low_ms, step.high_ms)),
-        "images": (plan.images_per_s, step and (per_s / step.high_ms, per_s / step.low_ms)),
-        "time": (plan.total_s, total and (total.low_s, total.high_s)),
-        "cost": (plan.total_usd, total and (total.low_usd, total.high_usd)),
-    }[shows]
-    return value, ends or ((value, value) if plan.basis.is_exact else None)
 
 
 run_page(

@@ -69,7 +69,7 @@ def _cost_prices(answer: CostAnswer) -> str:
 
 
 #: `CostAnswer` as JSON.
-COSTS: Keys = {
+COST_KEYS: Keys = {
     "anchor": "training.prediction.anchor",
     **keys("images validation_images batch_size epochs runs machines", "table.workload."),
     "rows": (
@@ -371,7 +371,7 @@ def _prices(answer: AdviseAnswer) -> str:
 
 
 #: `AdviseAnswer` as JSON; `within` is null without limits, `comparison` unless two plans were compared.
-ADVICE: Keys = {
+ADVISE_KEYS: Keys = {
     "anchor": "training.prediction.anchor",
     "workload": (
         "advice.workload",

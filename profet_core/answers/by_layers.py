@@ -117,6 +117,10 @@ def named_profile(
     )
 
 
+#: Fields that say something of a profile that was recorded.
+_OF_PROFILES = ("steps", "method", "without_latency", "trust_latency", "profiled_precision", "measured_trace", "second")
+
+
 def network_called(name: object, values: Mapping[str, Any]) -> NetworkProfile | None:
     """Return the network that the field `profile` names, at the sizes of the other fields; None if it names none."""
     try:
@@ -125,6 +129,11 @@ def network_called(name: object, values: Mapping[str, Any]) -> NetworkProfile | 
         return None
     if values.get("profiled_batch") is None:
         raise InputError(f"{known_as} is a network without a profile: give {{profiled_batch}}.", "profiled_batch")
+    for field in _OF_PROFILES:
+        if values.get(field) not in (None, False, "default"):
+            raise InputError(f"{{{field}}} is of a profile, and {known_as} is a network's name.", field, "profile")
+    if values.get("latency_ms") is not None and values.get("anchor") is None:
+        raise InputError("{latency_ms} needs {anchor}, the GPU that it was measured on.", "latency_ms", "anchor")
     return named_profile(str(name), values["profiled_batch"], values.get("profiled_pixels"))
 
 

@@ -166,7 +166,7 @@ def _level(_: EstimateAnswer) -> float:
 
 
 #: `EstimateAnswer` as JSON.
-ESTIMATE: Keys = {
+ESTIMATE_KEYS: Keys = {
     "network": "estimate.name",
     **keys("batch_size method", "estimate."),
     "counts": (

@@ -391,7 +391,7 @@ def _prices(answer: PredictAnswer) -> str:
 
 
 #: `PredictAnswer` as JSON; an interval is null for a method without one.
-PREDICTION: Keys = {
+PREDICT_KEYS: Keys = {
     **keys("anchor anchor_latency_ms method steps steps_basis", "prediction."),
     "predictions": ("prediction.predictions", {**STEP_ROW, **keys("cost_per_1000_steps_usd members")}),
     "interval_level": "prediction.interval_level",

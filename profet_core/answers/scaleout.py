@@ -82,6 +82,8 @@ class PredictedOneGpu:
         """Return the step of an instance at a batch size; InputError if unknown."""
         training, names, catalog = self._at(batch_size), [instance], self._context.catalog
         given_ms = self._prediction.anchor_latency_ms
+        if not instance:
+            raise InputError("Name the machine to scale out on: {instance}.", "instance")
         if instance == self.instance and instance not in catalog:
             if given_ms is not None and not training.scaled:
                 return OfferTable.given([machine_with(instance, 1.0, instance)], [given_ms])[0]
@@ -670,7 +672,7 @@ _ON_GPUS: Keys = {
     **keys("epoch_s epoch_usd"),
 }
 #: `ScaledTraining` as JSON.
-SCALEOUT: Keys = {
+SCALEOUT_KEYS: Keys = {
     "how_many": (
         "how_many",
         {
@@ -685,7 +687,7 @@ SCALEOUT: Keys = {
     **{"instance": "offer.name", "gpu": "gpu"},
     "one_gpu": ("one_gpu", {key: path for key, path in GPU_ROW.items() if key != "gpu"}),
     "interconnect": "interconnect",
-    "curve": ("curve", {**_ON_GPUS, **{"over_one": "over_one", "by_strategy_ms": "other_ms"}}),
+    "curve": ("curve", {**_ON_GPUS, **keys("over_one by_strategy_ms")}),
     "last_paying": "last_paying",
     "offers": (
         "plans",

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from profet_core.answers.advise import AdviseAnswer, node_rows
 from profet_core.answers.context import Context
+from profet_core.answers.documents import Keys, keys
 from profet_core.answers.predict import NO_BATCH, PredictedTraining, fits_in_training, steps_along
 from profet_core.errors import InputError
 from profet_core.prediction.scaler import (
@@ -149,8 +150,10 @@ def answer_scale(
 ) -> tuple[ScaledLatency, list[float]]:
     """Latency at the requested size, and a curve at `sizes`, milliseconds per step."""
     is_known = question.instance in context.catalog or bool(context.gpus.named(question.instance))
-    # An instance or GPU without measurements uses the curve shared by all measured ones.
+    # An instance or GPU without measurements uses the curve shared by all measured ones; documented ones share none.
     curve_of = context.models.profiled(question.instance) if is_known else question.instance
+    if question.method == "profet":
+        curve_of = curve_of or question.instance
     ends = (context.models, curve_of, question.axis, question.min_ms, question.max_ms)
     if question.largest is None:
         known_there = ScaleContext(other_size=question.other_size, fixed_classes=question.fixed_classes)
@@ -162,3 +165,7 @@ def answer_scale(
     scaled = scale(*ends, question.at, method=question.method, context=known_there)
     curve = scale_curve(*ends, list(sizes), method=question.method, context=known_there) if sizes else np.array([])
     return replace(scaled, instance=question.instance), curve.tolist()
+
+
+#: `answer_scale`'s as JSON, without the curve.
+SCALE_KEYS: Keys = keys("instance axis at latency_ms", "0.")

@@ -308,7 +308,7 @@ class OfferFilter(Struct, frozen=True, kw_only=True):
 
     def conditions(self, gpus: Gpus) -> dict[str, _Condition]:
         """Field that filters offers -> its condition on an offer."""
-        names = {gpu.name for text in self.gpu for gpu in gpus.meant(text)}
+        names = {gpu.name for text in self.gpu for gpu in gpus.matching(text)}
         texts = {text.strip().lower() for text in self.gpu if not gpus.named(text)}
         region = (self.region or "").strip().lower()
         every: dict[str, _Condition] = {

@@ -43,9 +43,9 @@ GIVEN = "given by the user"
 
 #: Specs that may differ from those of the similar GPU.
 SHEET_COLUMNS = ("fp32_tflops", "tf32_tensor_dense_tflops", "memory_gib", "bandwidth_gb_per_s", "tdp_w")
-_POINT_COLUMNS = ("images_per_s", "network", "pixels", "batch_size", "precision", "times_reference", "times_log_sd")
+POINT_COLUMNS = ("images_per_s", "network", "pixels", "batch_size", "precision", "times_reference", "times_log_sd")
 #: Columns of the custom GPU file, in order.
-GPU_COLUMNS = ("gpu", "like", *SHEET_COLUMNS, *_POINT_COLUMNS, "usd_per_hour", "as_of", "source")
+GPU_COLUMNS = ("gpu", "like", *SHEET_COLUMNS, *POINT_COLUMNS, "usd_per_hour", "as_of", "source")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 .()/_-]*", re.ASCII)
 
 
@@ -184,7 +184,7 @@ def custom_gpu_cells(own: CustomGpu) -> dict[str, str]:
     """Text cells that `custom_gpu_from` parses into the same GPU."""
     cells = {}
     for column in GPU_COLUMNS:
-        holder = own.gpu if column in SHEET_COLUMNS else own.point if column in _POINT_COLUMNS else own
+        holder = own.gpu if column in SHEET_COLUMNS else own.point if column in POINT_COLUMNS else own
         value = own.name if column == "gpu" else getattr(holder, column, None)
         cells[column] = str(value) if value is not None else HAS_NONE if column in SHEET_COLUMNS else ""
     return cells
@@ -196,7 +196,7 @@ def changed_cells(own: CustomGpu, given: Mapping[str, str]) -> dict[str, str]:
     A new point replaces the whole old one and its source; a change sets its own date.
     """
     new_point = given.get("images_per_s") or given.get("times_reference")
-    left_out = {"as_of", *((*_POINT_COLUMNS, "source") if new_point else ())}
+    left_out = {"as_of", *((*POINT_COLUMNS, "source") if new_point else ())}
     kept = {column: text for column, text in custom_gpu_cells(own).items() if column not in left_out}
     return kept | {column: text for column, text in given.items() if text}
 

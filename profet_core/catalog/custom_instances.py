@@ -287,7 +287,7 @@ def writable(path: Path | None, variable: str) -> Path:
     return path
 
 
-def laid_over(rows: Iterable[Instance], new: Iterable[Instance]) -> list[Instance]:
+def with_updates(rows: Iterable[Instance], new: Iterable[Instance]) -> list[Instance]:
     """`rows` with each of `new` replacing the same offer, or added at the end."""
     return list({row.offer_key: row for row in (*rows, *new)}.values())
 

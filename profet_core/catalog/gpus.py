@@ -151,7 +151,7 @@ class Gpus(dict[str, Gpu]):
         1555.0
         """
         if memory_gib is None:
-            same = self.meant(name)
+            same = self.matching(name)
         else:
             same = [gpu for gpu in self.named(name) if gpu.has_memory(memory_gib)]
         matching = _of_form(name, same) if len(same) > 1 else same
@@ -193,10 +193,10 @@ class Gpus(dict[str, Gpu]):
             same = self._by_model.get(gpu_model(name).lower(), [])
         return [gpu for gpu in same if gpu.name not in self.own] or same
 
-    def meant(self, name: str) -> list[Gpu]:
+    def matching(self, name: str) -> list[Gpu]:
         """Those of `named` with the memory and form factor in the name; all if the name gives neither.
 
-        >>> [gpu.name for gpu in load_gpus().meant("A100 80GB")]
+        >>> [gpu.name for gpu in load_gpus().matching("A100 80GB")]
         ['A100-SXM4-80GB', 'A100-PCIE-80GB']
         """
         same = self.named(name)
@@ -239,10 +239,10 @@ class Gpus(dict[str, Gpu]):
 
     def without_offer(self, name: str) -> str:
         """Return one line of advice about a GPU that no offer has; empty if no GPU has that name."""
-        meant = self.meant(name)
-        if not meant:
+        same = self.matching(name)
+        if not same:
             return ""
-        names = " and ".join(gpu.name for gpu in meant)
+        names = " and ".join(gpu.name for gpu in same)
         return f"No offer of the catalog has {names}: add one with `profet instances add`, or choose another GPU."
 
     def called(self, name: str) -> Gpu | None:

@@ -298,9 +298,10 @@ def price_age_years(as_of: str, today: date | None = None) -> int:
     >>> price_age_years("2024", date(2026, 11, 22)), price_age_years("2025-11-23", date(2026, 11, 22))
     (1, 0)
     """
-    if not as_of:
+    today = today or date.today()
+    if not as_of or as_of[:4] == str(today.year):
         return 0
-    today, day = today or date.today(), latest_day(as_of)
+    day = latest_day(as_of)
     return max(0, today.year - day.year - ((today.month, today.day) < (day.month, day.day)))
 
 

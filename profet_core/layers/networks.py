@@ -24,7 +24,7 @@ LIBRARIES = ("torchvision", "timm", "keras", "ultralytics", "smp", "profet")
 #: Counted by `python -m profet_lab.networks`; `data/networks.csv`, compressed.
 PACKED = "layers/networks.csv.gz"
 #: `checkpoints`: those with another size than the network's own with it, as in ".fb_in22k_ft_in1k_384@384".
-COLUMNS = ("library", "network", "own_size", "checkpoints", "size_step", *VALUE_NAMES)
+COLUMNS = ("library", "network", "default_size", "checkpoints", "size_step", *VALUE_NAMES)
 #: What detectors train at unless asked otherwise: about COCO's 800 x 1,066 to 1,333.
 DETECTION_PIXELS = 1_000
 #: Before the measurements' names of their networks.

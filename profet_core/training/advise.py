@@ -24,7 +24,7 @@ from profet_core.training.recommend import (
     Criterion,
     Pick,
     Recommended,
-    Within,
+    WithinLimits,
     certainties,
     certainty_of,
     frontier,
@@ -123,7 +123,7 @@ class Advice(Struct, frozen=True, dict=True):
         return self.recommended.cheapest
 
     @property
-    def within(self) -> Within | None:
+    def within(self) -> WithinLimits | None:
         """The best under the limits; None if there are none."""
         return self.recommended.within
 

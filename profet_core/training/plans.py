@@ -25,7 +25,7 @@ from profet_core.catalog.instance import (
 )
 from profet_core.errors import InputError
 from profet_core.latency import Basis, FloatArray, Values, log_sd_of
-from profet_core.offers import OfferStep, OfferTable, RowSequence, cost_usd, known_or_none
+from profet_core.offers import Column, OfferStep, OfferTable, RowSequence, cost_usd, known_or_none, known_values
 from profet_core.training.cost import Breakdown, Energy, LostTime, Workload
 from profet_core.training.memory import FitAnswer, Verdict
 from profet_profiles.units import MS_PER_S, S_PER_HOUR, TimeUnit, positive_number, shared_time_unit
@@ -231,6 +231,20 @@ class CostTable(RowSequence["Plan"], frozen=True, eq=False, kw_only=True, dict=T
             }
         )
         return frame if rows is None else frame.iloc[list(rows)].reset_index(drop=True)
+
+    def column(self, name: str) -> Column:
+        """Return an attribute of all rows; None where it is unknown."""
+        match name:
+            case "row":
+                return self.steps
+            case "offer" | "basis" | "latency_ms" | "cost_per_1000_steps_usd":
+                return self.steps.column(name)
+            case "total_s" | "total_usd" | "in_time" | "in_budget":
+                return known_values(getattr(self, name))
+            case "interval":
+                ends = zip(*(e.tolist() for e in (self.low_s, self.high_s, self.low_usd, self.high_usd)), strict=True)
+                return [None if math.isnan(each[1]) else TotalInterval(*each) for each in ends]
+        return super().column(name)
 
     def __len__(self) -> int:
         return len(self.steps)

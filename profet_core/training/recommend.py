@@ -252,7 +252,7 @@ def pick_of(table: CostTable, rows: np.ndarray, criterion: Criterion) -> Pick:
     return Pick(plan, criterion, Plan(table, int(rival)), certainty.item(order[0]), alternative)
 
 
-class Within(Struct, frozen=True):
+class WithinLimits(Struct, frozen=True):
     """Best plans under the limits: the cheapest in time, or the fastest if there is only a budget.
 
     Attributes
@@ -337,7 +337,7 @@ class Recommended(Struct, frozen=True):
     limits: Limits
     cheapest: Pick
     fastest: Pick
-    within: Within | None
+    within: WithinLimits | None
     cards: tuple[Recommendation, ...]
     skipped: tuple[Plan, ...]
 
@@ -406,14 +406,14 @@ def _best(table: CostTable, rows: np.ndarray, criterion: Criterion) -> int:
     return int(rows[np.lexsort((second, first))[0]])
 
 
-def _within(table: CostTable, rows: np.ndarray, sure: np.ndarray, expected: np.ndarray) -> Within:
+def _within(table: CostTable, rows: np.ndarray, sure: np.ndarray, expected: np.ndarray) -> WithinLimits:
     limits = table.limits
     criterion = Criterion.FASTER if limits.deadline_h is None else Criterion.CHEAPER
     nearest = Plan(table, int(rows[table.excess[rows].argmin()]))
     rated = rows[~np.isnan(table.within_limits[rows])]
     # Of equally likely ones the first.
     surest = rated[np.lexsort((table.excess[rated], -table.within_limits[rated]))][:1]
-    return Within(
+    return WithinLimits(
         limits=limits,
         sure_pick=pick_of(table, sure, criterion) if len(sure) else None,
         expected=Plan(table, _best(table, expected, criterion)) if len(expected) else None,

@@ -391,6 +391,6 @@ class CurveRow(ScaledEpoch, frozen=True):
     fit: FitAnswer | None
 
     @property
-    def other_ms(self) -> Mapping[Strategy, float]:
+    def by_strategy_ms(self) -> Mapping[Strategy, float]:
         """Strategy -> its step."""
         return {strategy: epoch.step.latency_ms for strategy, epoch in self.others.items()}

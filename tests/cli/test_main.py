@@ -70,7 +70,7 @@ for arguments, expected in ((["--help"], set()), (["inspect", "--help"], {"inspe
     except SystemExit:
         pass
     imported = {name.split(".")[1] for name in sys.modules if name.startswith("profet_cli.")}
-    imported -= {"main", "commands", "arguments", "output"}
+    imported -= {"main", "commands", "options", "files", "output"}
     assert imported == expected, imported
     assert expected or "numpy" not in sys.modules
 """

@@ -17,7 +17,15 @@ import pytest
 
 from profet_cli.main import main
 from profet_collect.cell import CellTask, Seen, measure, measure_here, result_of_recording
-from profet_collect.run import IMAGE_ENDINGS, Expected, Grid, MeasuringMachine, collect, grid_cells, measure_loading
+from profet_collect.run import (
+    IMAGE_ENDINGS,
+    ExpectedTimes,
+    Grid,
+    MeasuringMachine,
+    collect,
+    grid_cells,
+    measure_loading,
+)
 from profet_collect.store import Cell, CellResult, Precision, open_store, read_collection
 from profet_core.catalog import load_gpus
 from profet_core.errors import InputError
@@ -202,7 +210,7 @@ def test_how_a_process_died_is_recorded(script, status, why, ending, monkeypatch
 
 def test_cells_that_all_fail_stop_the_collection_and_are_measured_again(tmp_path, ending):
     machine = MeasuringMachine("cpu", "none", None, "", 1, {"pytorch": Seen("2.13.0")}, {"pytorch": 4.0})
-    expected = Expected({"pytorch": 4.0}, 15, 600.0, load_gpus().find("Tesla T4"))
+    expected = ExpectedTimes({"pytorch": 4.0}, 15, 600.0, load_gpus().find("Tesla T4"))
     grid = Grid(("LeNet5", "MNIST_CNN"), (32,), (16, 32, 64, 128), ("fp32",), ("pytorch",))
     cells = grid_cells(grid)
     ending("echo 'GPU is lost' >&2; exit 1")

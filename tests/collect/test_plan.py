@@ -10,7 +10,7 @@ from profet_collect.networks import MEASURED, NEWER, OF_TORCHVISION, classes_at,
 from profet_collect.run import (
     BATCH_SIZES,
     PIXELS,
-    Expected,
+    ExpectedTimes,
     Grid,
     Timed,
     grid_cells,
@@ -29,8 +29,8 @@ from tests.recorder.runs import needs
 GRID = Grid(parse_models("measured"), PIXELS, BATCH_SIZES, ("fp32",), ("tensorflow",))
 
 
-def expected_on(gpu: str) -> Expected:
-    return Expected({"tensorflow": 12.0, "pytorch": 6.0}, 15, 600.0, load_gpus().find(gpu))
+def expected_on(gpu: str) -> ExpectedTimes:
+    return ExpectedTimes({"tensorflow": 12.0, "pytorch": 6.0}, 15, 600.0, load_gpus().find(gpu))
 
 
 def test_the_grid_of_the_published_measurements_has_its_355_cells_and_every_dimension_multiplies():
@@ -84,7 +84,7 @@ CELL, LARGE = Cell("tensorflow", "fp32", "LeNet5", 32, 16), Cell("tensorflow", "
 
 
 @pytest.fixture
-def expected() -> Expected:
+def expected() -> ExpectedTimes:
     return expected_on("Tesla T4")
 
 

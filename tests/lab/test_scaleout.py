@@ -11,7 +11,7 @@ import pytest
 from profet_core.catalog.interconnects import Interconnect, Link
 from profet_core.files import shipped_folder
 from profet_core.latency import quantile
-from profet_core.training.scaling_model import NUMBERS, ScaleoutModel, Strategy, Width, load_scaleout
+from profet_core.training.scaling_model import NUMBERS, IntervalWidth, ScaleoutModel, Strategy, load_scaleout
 from profet_core.training.several_gpus import GpuStep, scaled_step
 from profet_lab.measurements.tables import DataError, data_folder
 from profet_lab.reports import read_report
@@ -68,8 +68,8 @@ def true_model() -> ScaleoutModel:
         copy_efficiency=0.5,
         tensor_ms=0.05,
         tensor_gpu_ms=0.1,
-        widths=dict.fromkeys((False, True), dict.fromkeys(Link, Width(0.0, 0.0, 0.0))),
-        network_width=Width(0.0, 0.0, 0.0),
+        widths=dict.fromkeys((False, True), dict.fromkeys(Link, IntervalWidth(0.0, 0.0, 0.0))),
+        network_width=IntervalWidth(0.0, 0.0, 0.0),
     )
 
 

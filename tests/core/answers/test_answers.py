@@ -46,11 +46,6 @@ A100, RTX = "A100-SXM4-80GB", "GeForce RTX 2080 Ti"
 TRAINING = {"images": 50_000}
 
 
-@pytest.fixture(scope="module")
-def context(models, catalog) -> Context:
-    return Context(models, catalog, load_gpus())
-
-
 def recorded_on(samples, gpu: str | None, **meta):
     profile = samples[VGG].profile
     return profile.with_meta(gpu=gpu, **meta)

@@ -8,11 +8,9 @@ from msgspec.structs import replace
 from profet_core import InputError, NoPredictionError
 from profet_core.answers.advise import answer_advise, answer_cost
 from profet_core.answers.by_layers import file_profile, named_profile, unknown_profile
-from profet_core.answers.context import Context
 from profet_core.answers.predict import answer_compare, predicted_question
 from profet_core.answers.scaleout import ScaleoutQuestion, scaleout_plans
 from profet_core.answers.sizes import answer_sizes
-from profet_core.catalog import load_gpus
 from profet_core.errors import Code
 from profet_core.latency import Basis
 from profet_core.layers.estimate import NetworkStep, estimate
@@ -21,12 +19,6 @@ from profet_core.layers.reading import read_network
 from profet_core.prediction.models import load_samples
 from profet_core.questions import AdviseQuestion, ProfileQuestion
 from profet_core.training.memory import Verdict
-
-
-@pytest.fixture(scope="module")
-def context(models, catalog) -> Context:
-    return Context(models, catalog, load_gpus())
-
 
 QUESTION = AdviseQuestion(profile=named_profile("resnet50", 64), images=50_000, epochs=2, include_retired=True)
 MEASURED = replace(QUESTION, anchor="Tesla T4", latency_ms=500.0)

@@ -11,9 +11,7 @@ from msgspec.structs import replace
 from profet_core import InputError, NoPredictionError, predict
 from profet_core.answers.advise import answer_advise
 from profet_core.answers.by_layers import NetworkProfile
-from profet_core.answers.context import Context
 from profet_core.answers.predict import answer_compare, predicted_question
-from profet_core.catalog import load_gpus
 from profet_core.errors import Code, OptionalInputError
 from profet_core.latency import Basis
 from profet_core.layers.networks import counts_of
@@ -22,11 +20,6 @@ from profet_core.prediction.predict import predict_many
 from profet_core.questions import AdviseQuestion, ProfileQuestion
 from profet_profiles import read_profile, write_profile
 from tests.made.transformers import GPU, transformer_trace
-
-
-@pytest.fixture(scope="module")
-def context(models, catalog) -> Context:
-    return Context(models, catalog, load_gpus())
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +60,7 @@ def test_a_vision_transformer_is_told_from_a_language_model(vit):
     events["traceEvents"] = [event for event in events["traceEvents"] if "conv" not in event["name"]]
     linear = read_profile(json.dumps(events).encode())
     assert VISION_TRANSFORMER in refusal(linear) and refusal(linear, VISION_TRANSFORMER) == ""
-    assert refusal(linear, "vit_tiny_patch16_224") == refusal(linear.named("vit_b_16.json")) == ""
+    assert refusal(linear, "vit_tiny_patch16_224") == refusal(linear.with_file_name("vit_b_16.json")) == ""
 
 
 @pytest.mark.parametrize(

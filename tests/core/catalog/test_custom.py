@@ -30,7 +30,7 @@ from profet_core.catalog.custom_gpus import (
     with_offers_of,
     write_custom_gpus,
 )
-from profet_core.catalog.custom_instances import laid_over, read_custom_instances, write_custom_instances
+from profet_core.catalog.custom_instances import read_custom_instances, with_updates, write_custom_instances
 
 HEADER = "instance,gpu,gpu_count,gpu_memory_gib,vcpus,usd_per_hour,region,os,market,status,as_of,source"
 MINE = "my.l4,L4,,,,0.7,any,linux,spot,,2026-11-21,an invoice"
@@ -195,7 +195,7 @@ def test_what_is_written_is_read_back_and_a_same_offer_keeps_its_place(own):
     assert read_custom_instances(path, shipped) == []
     rows = read_custom_instances(own(HEADER, CHEAPER, MINE), load_shipped())
     newer = read_custom_instances(own(HEADER, CHEAPER.replace("0.4", "0.3")), load_shipped())
-    assert [(row.name, row.usd_per_hour) for row in laid_over(rows, newer)] == [("g4dn.xlarge", 0.3), ("my.l4", 0.7)]
+    assert [(row.name, row.usd_per_hour) for row in with_updates(rows, newer)] == [("g4dn.xlarge", 0.3), ("my.l4", 0.7)]
 
 
 def test_folders_are_made_and_a_failed_write_leaves_the_old_file(tmp_path, own):

@@ -14,12 +14,10 @@ from msgspec.structs import replace
 
 from profet_core import InputError
 from profet_core.answers.advise import answer_advise
-from profet_core.answers.context import Context
 from profet_core.answers.scaleout import (
     answer_scaleout,
     batch_per_gpu,
 )
-from profet_core.catalog import load_gpus
 from profet_core.catalog.interconnects import Interconnect, Link, load_interconnects
 from profet_core.errors import Code, Note
 from profet_core.files import shipped_folder
@@ -29,9 +27,9 @@ from profet_core.training.advise import advise
 from profet_core.training.plans import Limits, costed, plan_confidence
 from profet_core.training.recommend import compare
 from profet_core.training.scaling_model import (
+    IntervalWidth,
     ScaleoutModel,
     Strategy,
-    Width,
     all_reduce_ms,
     input_copy_ms,
     load_scaleout,
@@ -60,10 +58,10 @@ MODEL = ScaleoutModel(
     tensor_ms=0.1,
     tensor_gpu_ms=0.2,
     widths={
-        False: dict.fromkeys(Link, Width(0.05, 0.5, 0.01)),
-        True: dict.fromkeys(Link, Width(0.1, 0.25, 0.01)),
+        False: dict.fromkeys(Link, IntervalWidth(0.05, 0.5, 0.01)),
+        True: dict.fromkeys(Link, IntervalWidth(0.1, 0.25, 0.01)),
     },
-    network_width=Width(0.06, 0.5, 0.02),
+    network_width=IntervalWidth(0.06, 0.5, 0.02),
 )
 
 
@@ -242,7 +240,7 @@ def test_the_width_grows_with_the_doublings_and_with_an_unknown_network(model, n
 
 @pytest.mark.parametrize("strategy", Strategy)
 def test_bridges_join_pairs_and_more_gpus_share_over_pcie(model, strategy):
-    pcie = {Link.PCIE: Width(0.3, 0.1, 0.0)}
+    pcie = {Link.PCIE: IntervalWidth(0.3, 0.1, 0.0)}
     model = replace(model, widths={alone: {**widths, **pcie} for alone, widths in model.widths.items()})
     bridged = Interconnect(8, Link.BRIDGE, 300.0, 4, 2, 8.0, "made up")
     plain = replace(bridged, link=Link.PCIE, link_gb_per_s=31.5)
@@ -297,7 +295,7 @@ PLAIN = replace(
     link_efficiency=dict.fromkeys(Link, 1.0),
     overlap=0.0,
     straggling=0.0,
-    widths={**MODEL.widths, False: dict.fromkeys(Link, Width(math.log(1.1), 0.0, 0.0))},
+    widths={**MODEL.widths, False: dict.fromkeys(Link, IntervalWidth(math.log(1.1), 0.0, 0.0))},
 )
 #: Four GPUs over PCIe 3: 15.75 GB/s.
 NODE = offer("g4dn.12xlarge", 6.0, gpu="Tesla T4", gpu_count=4, provider="aws")
@@ -389,11 +387,6 @@ def test_against_one_gpu_of_its_kind_its_own_doubt_remains():
 
 
 RESNET = "resnet50-128px-b64-g4dn"
-
-
-@pytest.fixture(scope="module")
-def context(models, catalog) -> Context:
-    return Context(models, catalog, load_gpus())
 
 
 @pytest.fixture(scope="module")
