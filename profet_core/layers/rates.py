@@ -225,7 +225,7 @@ class GpuEffects(Struct, frozen=True):
     log_costs : added to the log cost of each kind, (kinds,).
     log_sd : uncertainty of its speed.
     rows : steps that it was fitted on.
-    gpu, log_launch : of an instance, its GPU, and its launches over those of its host's generation.
+    gpu, log_launch : of an instance, or of measured steps, the GPU, and launches over those of its host's generation.
     """
 
     log_costs: FloatArray
