@@ -67,7 +67,7 @@ T = TypeVar("T")
 Known = Callable[[Resources], Collection[str]]
 
 
-class SessionSetting(Struct, eq=False, kw_only=True):
+class Setting(Struct, eq=False, kw_only=True):
     """A setting of the session; range and help of a number or a flag that a question asks for are from there.
 
     Attributes
@@ -160,21 +160,17 @@ def setting(
     follows_profile: bool = False,
     in_links: bool = True,
 ) -> T:
-    """Declare a setting as `SessionSetting` describes it; `usual` makes its default."""
+    """Declare a setting as `Setting` describes it; `usual` makes its default."""
     kind: Any = list[str] if isinstance(default, list) else bool if isinstance(default, bool) else str
     how: Any = {"follows_profile": follows_profile, "in_links": in_links}
-    made = SessionSetting(
-        default=usual or default, kind=kind, among=among, read=read, bounds=bounds, label=label, **how
-    )
+    made = Setting(default=usual or default, kind=kind, among=among, read=read, bounds=bounds, label=label, **how)
     return cast(T, made)
 
 
 def one_of(options: Mapping[str, str] | Iterable[str], label: str = "", default: str | None = None) -> str:
     """One of a few, the first until another is chosen; `options` may map each to how it reads."""
     labels = dict(options) if isinstance(options, Mapping) else {str(option): str(option) for option in options}
-    return cast(
-        str, SessionSetting(default=next(iter(labels)) if default is None else default, options=labels, label=label)
-    )
+    return cast(str, Setting(default=next(iter(labels)) if default is None else default, options=labels, label=label))
 
 
 class Part:
@@ -191,9 +187,9 @@ class Part:
         return f"{self.prefix}_{name}" if self.prefix else name
 
     @property
-    def settings(self) -> dict[str, SessionSetting]:
+    def settings(self) -> dict[str, Setting]:
         """Key -> setting."""
-        return {self.key(name): value for name, value in vars(type(self)).items() if isinstance(value, SessionSetting)}
+        return {self.key(name): value for name, value in vars(type(self)).items() if isinstance(value, Setting)}
 
     def answers(self, question: type[Struct]) -> dict[str, Any]:
         """Return the values of a question's fields that are settings here.
