@@ -37,7 +37,7 @@ from profet_core.training.scaling_model import ScaleoutModel, Strategy
 from profet_core.training.several_gpus import (
     MAX_GPUS,
     CurveRow,
-    GpuStep,
+    OneGpuStep,
     ScaledEpoch,
     ScaledStep,
     WholeNodePlan,
@@ -414,9 +414,11 @@ class ScaleoutPlans(Struct, frozen=True, dict=True):
             )
         return parameters
 
-    def _one_gpu(self, row: OfferStep, batch_size: int) -> GpuStep:
+    def _one_gpu(self, row: OfferStep, batch_size: int) -> OneGpuStep:
         question, parameters = self.question, self._network.count
-        return GpuStep.from_row(row, batch_size, parameters, question.gradients, self.source.pixels, question.tensors)
+        return OneGpuStep.from_row(
+            row, batch_size, parameters, question.gradients, self.source.pixels, question.tensors
+        )
 
     def _counts(self, per_node: int) -> tuple[int, ...]:
         """Numbers of GPUs, ascending: part of a node, or whole nodes."""
