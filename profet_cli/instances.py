@@ -52,9 +52,9 @@ from profet_core.catalog.instance import (
 )
 from profet_core.errors import ArtifactError, InputError
 from profet_core.files import home_folder, shipped_folder
+from profet_core.layers.custom_gpu import check_custom_gpu
 from profet_core.prediction.models import MANIFEST_NAME, load_models
 from profet_core.questions import InstancesQuestion
-from profet_core.transfer.custom_gpu import check_custom_gpu
 from profet_profiles.units import listed_price
 
 #: Action -> its line in `profet instances --help`.
@@ -122,8 +122,8 @@ def _answered(question: InstancesQuestion) -> list[ListedOffer]:
     custom = read_custom_gpus(custom_gpus_path(), gpus)
     catalog = load_catalog()
     try:
-        known = Context(load_models(), catalog, gpus).with_custom_gpus(custom)
-        return answer_instances(known.models, known.catalog, question)
+        context = Context(load_models(), catalog, gpus).with_custom_gpus(custom)
+        return answer_instances(context.models, context.catalog, question)
     except ArtifactError as error:
         print_warnings([f"the basis of predictions is unknown: {error}"])
         return answer_instances(None, with_offers_of(catalog, custom), question)
@@ -225,26 +225,26 @@ def _offer(options: argparse.Namespace, catalog: Catalog) -> Instance:
     name, gpu, memory_gib = cells["instance"], cells.get("gpu"), options.memory_gib
     if not name or any(character in name for character in ",= "):
         raise InputError(f"An instance name can't have spaces, commas or =: {name!r}.")
-    if same := next((known for known in catalog if known.lower() == name.lower() and known != name), None):
+    if same := next((listed for listed in catalog if listed.lower() == name.lower() and listed != name), None):
         raise InputError(f"The catalog has {name!r} as {same!r}: use that name.")
-    known = catalog.get(name)
-    if known is None and not gpu:
+    listed = catalog.get(name)
+    if listed is None and not gpu:
         raise InputError(f"{name} is not in the catalog: give its GPU, such as --gpu L4.")
-    if known is None and not options.other_gpu:
+    if listed is None and not options.other_gpu:
         try:
             specs = known_gpus().find(str(gpu), memory_gib)
         except InputError as error:
             more = "Use --other-gpu to add it anyway: only models trained on it can predict it."
             raise InputError(f"{error} {more}") from None
         cells |= {"gpu": specs.name, "gpu_memory_gib": str(specs.memory_gib)}
-    elif known is None and memory_gib is None:
+    elif listed is None and memory_gib is None:
         raise InputError(f"The specs of {gpu!r} are unknown: give its memory with --memory-gib.")
-    usual = default_cells() | {"region": known.region if known else "any"}
+    usual = default_cells() | {"region": listed.region if listed else "any"}
     filled = {column: text for column, text in cells.items() if text}
     row = custom_instance(dict.fromkeys(FILE_COLUMNS, "") | usual | filled, catalog)
     for column in ("provider", "gpu", "gpu_count", "gpu_memory_gib"):
-        if known is not None and getattr(row, column) != getattr(known, column):
-            has, other = (str(getattr(each, column)).removesuffix(".0") for each in (known, row))
+        if listed is not None and getattr(row, column) != getattr(listed, column):
+            has, other = (str(getattr(offer, column)).removesuffix(".0") for offer in (listed, row))
             option = f"--{_OPTION_OF.get(column, column).replace('_', '-')}"
             raise InputError(f"{name} has {option} {has}, not {other}: remove it, or use another name.")
     return row
@@ -341,7 +341,7 @@ def _add_gpu(options: argparse.Namespace) -> None:
     shipped, home, path = load_gpus(), home_folder(), writable(custom_gpus_path(), CUSTOM_GPUS_VARIABLE)
     # A custom folder may have no models to check a speed against.
     has_models = home is None or (home / MANIFEST_NAME).exists()
-    transfer = load_models(None if has_models else shipped_folder("models")).transfer
+    models = load_models(None if has_models else shipped_folder("models"))
     given = {column: getattr(options, column) or "" for column in GPU_COLUMNS[1:]}
     with changing_custom(path):
         rows = read_custom_gpus(path, shipped)
@@ -350,7 +350,7 @@ def _add_gpu(options: argparse.Namespace) -> None:
         if old is not None and given["like"] and shipped.find(given["like"]).name != old.like:
             old = None
         new = custom_gpu_from({"gpu": options.name, **given} if old is None else changed_cells(old, given), shipped)
-        check_custom_gpu(transfer, new)
+        check_custom_gpu(models, new)
         if new.instance in load_catalog():
             raise InputError(f"Instance {new.instance} exists: give {new.name} another name.")
         write_custom_gpus(path, [*(row for row in rows if row.name != new.name), new])
