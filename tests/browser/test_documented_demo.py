@@ -70,7 +70,7 @@ def test_a_file_dropped_on_the_charts_answers_from_its_name_until_the_visitor_ch
     batch, pixels = (page.get_by_role("slider", name=name) for name in ("Batch size", "Image size"))
     expect(batch).to_have_attribute("aria-valuetext", "16")
     expect(pixels).to_have_attribute("aria-valuetext", "128")
-    page.get_by_role("button", name="Change", exact=True).click()
+    page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Change", exact=True).click()
     settle(page)
     for slider in (batch, pixels):
         expect(slider).to_have_attribute("aria-valuetext", "–")
