@@ -263,6 +263,10 @@ def family_of(network: str) -> str:
 _TYPICAL_MS = dict.fromkeys(FLOPS, 6.0) | dict.fromkeys(ELEMENTS, 0.02) | {"depthwise convolution": 60.0}
 _TYPICAL_MS |= {"narrow convolution": 1.0, "narrow grouped convolution": 1.0, "convolution and product inputs": 0.01}
 _TYPICAL_MS |= {"parameters": 0.03, "dense parameters": 0.03, "images": 0.5, "kernels": 0.01}
+#: Standard deviation of the logarithm of these, and of its change by precision and code. A step reads and writes each
+#: parameter, its gradient and the optimizer's state some eight times; a fit that may take more lets large networks'
+#: steps grow too little with their batch.
+_PARAMETERS, _PARAMETERS_BY_MODE = 0.15, 0.1
 _TYPICAL_LAUNCH_MS, _TYPICAL_START_MS = 0.04, 1.0
 #: Prior standard deviations of the logarithms: of an efficiency; of its change by precision and code, by source, and on
 #: a GPU; of a GPU's or a measured instance's speed, and of a GPU's compute and bandwidth besides; of a source; of its
@@ -273,8 +277,10 @@ _SPEED, _GPU, _SOURCE, _LAUNCH, _LAUNCH_ON_GPU = 0.12, 0.12, 0.1, 0.8, 1.0
 _SPEED_OF_CARD, _CARD = 0.06, 0.06
 #: Of a GPU none of whose steps, and none of whose chip's, are known.
 UNKNOWN_GPU_LOG_SD = math.hypot(_SPEED, _SPEED_OF_CARD, _GPU, _CARD)
-#: Of a generation's compute and bandwidth, and of graphics cards' over datacenter ones', by their compute capability.
-_GENERATION, _LINE, _GRAPHICS = 0.15, 0.15, (6.1, 7.5, 8.6, 8.9, 12.0)
+#: Of a generation's compute, also on tensor cores besides, and bandwidth: most of what differs is in tensor cores.
+_GENERATION = {"compute": 0.06, "tensor": 0.2, "bandwidth": 0.15}
+#: Of graphics cards' over datacenter ones', by their compute capability.
+_LINE, _GRAPHICS = 0.15, (6.1, 7.5, 8.6, 8.9, 12.0)
 #: Published steps that a GPU needs for efficiencies of its own.
 OFTEN = 60
 #: Of a kind and of a group of kinds by source, of PROFET's and others: its framework has its own kernels. Kinds of one
@@ -304,7 +310,7 @@ _FIXED = 1e-3
 #: How rates follow specs, with standard deviations: a GPU of twice the FLOP/s is so much faster. Of tensor cores' peak
 #: over plain cores', besides: networks don't attain as much of a higher one. Ends of kernels follow the clock.
 _POWERS = {"compute": (0.75, 0.05), "bandwidth": (0.9, 0.05), "tf32": (-0.45, 0.07), "half": (-0.35, 0.07)}
-_POWERS |= {"watts": (0.3, 0.1), "cache": (0.3, 0.15), "clock": (1.0, 0.2)}
+_POWERS |= {"watts": (0.3, 0.1), "cache": (0.3, 0.15), "clock": (0.5, 0.2)}
 #: Standard deviation of a row that the effects don't explain; errors beyond it count less.
 _ROW = 0.1
 #: One that a source repeated, or measured on large batches alone.
@@ -448,6 +454,18 @@ def base_mode(mode: Mode) -> Mode:
     return Mode.HALF_CHANNELS_LAST if mode is Mode.HALF_TUNED else mode
 
 
+def with_gpu_steps(rows: pd.DataFrame, learned: pd.DataFrame) -> pd.DataFrame:
+    """Rows with gpu_steps (learned on its GPU; -1: none on its chip either) and is_alone (no `known_generations`)."""
+    steps = learned["gpu"].value_counts()
+    on_gpu = rows["gpu"].map(steps).fillna(0).where(rows["chip"].isin(learned["chip"]), -1)
+    return rows.assign(gpu_steps=on_gpu, is_alone=~rows["generation"].isin(known_generations(learned)))
+
+
+def known_generations(rows: pd.DataFrame) -> set[str]:
+    """Generations with a GPU that many of these rows are of."""
+    return set(rows["generation"][rows.groupby("gpu")["gpu"].transform("size") >= OFTEN])
+
+
 def _add_kind(effects: _Effects, rows: pd.DataFrame, part: int, kind: str, peaks: np.ndarray) -> None:
     """Effects on the log cost of a kind of work."""
     if kind in PRODUCTS:
@@ -462,8 +480,9 @@ def _add_kind(effects: _Effects, rows: pd.DataFrame, part: int, kind: str, peaks
     effects.add(rows[is_round], part, (0.0, _ROUND), "source", rows["source"][is_round])
     effects.add(rows, part, (0.0, _SPEED), "speed", rows["chip"])
     effects.add(rows, part, (0.0, _SPEED_OF_CARD), "speed", rows["gpu"])
-    effects.add(rows, part, (math.log(_TYPICAL_MS[kind]), _EFFICIENCY), "kind", kind)
-    effects.add(rows, part, (0.0, _BY_MODE), "mode", kind, rows["mode_name"])
+    efficiency, by_mode = (_PARAMETERS, _PARAMETERS_BY_MODE) if kind == "parameters" else (_EFFICIENCY, _BY_MODE)
+    effects.add(rows, part, (math.log(_TYPICAL_MS[kind]), efficiency), "kind", kind)
+    effects.add(rows, part, (0.0, by_mode), "mode", kind, rows["mode_name"])
     for is_profet, some in ((True, rows[is_cell]), (False, rows[~is_cell])):
         by_source = _KERNELS_BY_SOURCE if kind == "kernels" else _BY_SOURCE[is_profet]
         effects.add(some, part, (0.0, by_source), "kind of source", kind, some["source"])
@@ -488,7 +507,7 @@ def _add_kind(effects: _Effects, rows: pd.DataFrame, part: int, kind: str, peaks
     effects.add(rows, part, _POWERS[name], "power", name, by=-peaks)
     effects.add(rows, part, (0.0, _GPU), "gpu", name, rows["chip"], by=-1.0)
     effects.add(rows, part, (0.0, _CARD), "gpu", name, rows["gpu"], by=-1.0)
-    effects.add(rows, part, (0.0, _GENERATION), "gpu", name, rows["generation"], by=-1.0)
+    effects.add(rows, part, (0.0, _GENERATION[name]), "gpu", name, rows["generation"], by=-1.0)
     effects.add(rows, part, (0.0, _LINE), "gpu", name, rows["line"], by=-1.0)
     if kind in ELEMENTS:
         effects.add(rows, part, _POWERS["cache"], "power", "cache", by=-rows["cached"])
@@ -499,7 +518,8 @@ def _add_kind(effects: _Effects, rows: pd.DataFrame, part: int, kind: str, peaks
             own = rows[in_precision]
             effects.add(own, part, _POWERS[precision], "power", precision, by=-own["tensor"])
         on_tensor = rows[rows["has_tensor"]]
-        effects.add(on_tensor, part, (0.0, _GENERATION), "gpu", "tensor", on_tensor["generation"], by=-1.0)
+        by_generation = (0.0, _GENERATION["tensor"])
+        effects.add(on_tensor, part, by_generation, "gpu", "tensor", on_tensor["generation"], by=-1.0)
 
 
 @cache
