@@ -2,7 +2,7 @@
 # python:3.13.15-slim-trixie; renew tag and digest together: docker buildx imagetools inspect python:3.13-slim
 FROM python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b
 
-# Nothing is told to anybody: Streamlit reports nothing outside.
+# Streamlit reports nothing to anyone outside.
 ENV STREAMLIT_BROWSER_GATHER_USAGE_STATS=false \
     OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 HOME=/tmp
 WORKDIR /app

@@ -1,5 +1,6 @@
 # The two commands of the README are `make app` and `make test`; `make help` lists the rest.
 PYTHON ?= python3
+PYTHONS ?= python3.11 python3.12 python3.13
 VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8501
@@ -20,7 +21,7 @@ QUICK := tests/core tests/test_imports.py tests/test_lock.py tests/test_sources.
 FRAMEWORKS := torch torchvision lightning transformers accelerate timm pytorch-ignite fastai jax
 
 .DEFAULT_GOAL := help
-.PHONY: help app serve quick quick-tests test test-frameworks newest coverage bench train validate samples screenshots lint lock licenses bill audit image clean
+.PHONY: help app serve quick quick-tests test test-frameworks newest coverage bench train validate samples screenshots lint lock licenses bill audit packages image clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -95,6 +96,9 @@ bill: $(VENV)/tools.done ## write the bill of materials of what serving installs
 
 audit: $(VENV)/tools.done ## ask an advisory database about what serving installs
 	$(VENV)/tools/bin/python docs/locked.py --audit
+
+packages: $(VENV)/tools.done ## build wheels and source distribution into dist/ and try them in empty environments (PYTHONS="python3.11 ...")
+	sh deploy/try_packages.sh $(PYTHONS)
 
 image: ## build the image and try it, with docker or podman
 	sh deploy/try_image.sh

@@ -14,7 +14,6 @@ from streamlit import App
 
 from profet_core.answers.context import Context
 from profet_http.app import Api, SameOrigin, SecurityHeaders, SharedContext
-from profet_http.connections import LimitConnections
 from ui.server import StaticFiles, content_policy, recorder_route, warm_up
 from ui.streamlit_internals import keep_to_itself
 
@@ -48,7 +47,6 @@ app = App(
     routes=[*api.routes, recorder_route()],
     lifespan=_warmed_up,
     middleware=[
-        Middleware(LimitConnections),
         Middleware(SecurityHeaders, policy=content_policy(), hidden=hidden),
         Middleware(SameOrigin, hosts=hosts),
         Middleware(StaticFiles),

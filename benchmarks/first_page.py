@@ -21,7 +21,8 @@ _VALUES = ":is([data-chart=cost-bars] .value, .st-key-cost-bars :is(.textpoint t
 _WIDE = {"width": 1280, "height": 800}
 #: The first amount of time or money outside of the fields.
 _ANSWER = """() => [...document.querySelectorAll(
-  '[data-testid=stMain] :is([data-testid=stMarkdownContainer], [data-testid=stTable], [data-testid=stMetric])')]
+  '#first-paint td, [data-testid=stMain] :is([data-testid=stMarkdownContainer], [data-testid=stTable],' +
+  '[data-testid=stMetric])')]
   .some(part => !part.closest('label, button') && /\\$\\d|\\d\\s(ms|s|min|h)\\b/.test(part.innerText))"""
 
 #: While the code of an element is on its way, a skeleton stands in its place.

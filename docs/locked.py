@@ -68,7 +68,7 @@ This project is under the MIT license (`LICENSE`). Its models and traces derive 
 def is_permitted(license: str) -> bool:
     """Whether every part of an SPDX expression is permitted; of alternatives, one."""
     parts = license.replace("(", " ").replace(")", " ").split(" AND ")
-    return all(any(each.strip() in PERMITTED for each in part.split(" OR ")) for part in parts)
+    return all(any(name.strip() in PERMITTED for name in part.split(" OR ")) for part in parts)
 
 
 def write_licenses() -> None:
@@ -105,17 +105,17 @@ def licensed() -> Iterator[tuple[str, str, str]]:
     for requirement in locked():
         version = next(iter(requirement.specifier)).version
         try:
-            found = distribution(requirement.name)
+            installed = distribution(requirement.name)
         except PackageNotFoundError:
             raise SystemExit(f"{requirement.name} is not installed: pip install -r {LOCK.name}") from None
-        if (requirement.marker is None or requirement.marker.evaluate()) and found.version != version:
-            raise SystemExit(f"{requirement.name} {found.version} is installed, {version} is locked.")
-        yield requirement.name, version, license_of(found)
+        if (requirement.marker is None or requirement.marker.evaluate()) and installed.version != version:
+            raise SystemExit(f"{requirement.name} {installed.version} is installed, {version} is locked.")
+        yield requirement.name, version, license_of(installed)
 
 
-def license_of(found: Distribution) -> str:
+def license_of(installed: Distribution) -> str:
     """License in a package's metadata, as an SPDX expression if known."""
-    metadata = found.metadata
+    metadata = installed.metadata
     if expression := metadata.get("License-Expression"):
         return expression
     name = re.sub(r"[-_.]+", "-", metadata["Name"]).lower()
@@ -145,11 +145,11 @@ def audit() -> int:
 def report(packages: list[dict]) -> int:
     """Print what is known against each package; returns the exit status."""
     skipped = [package["name"] for package in packages if "skip_reason" in package]
-    known = [(package, each) for package in packages for each in package.get("vulns", ())]
-    for package, advisory in known:
+    vulnerable = [(package, vulnerability) for package in packages for vulnerability in package.get("vulns", ())]
+    for package, advisory in vulnerable:
         fixed = ", ".join(advisory["fix_versions"]) or "no version"
         print(f"{package['name']} {package['version']}: {advisory['id']}, fixed in {fixed}")
-    if known:
+    if vulnerable:
         return FOUND
     if skipped:
         which = "all" if len(skipped) == len(packages) else ", ".join(skipped)

@@ -6,21 +6,22 @@ import argparse
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeVar
 
 from msgspec.structs import asdict
 
-from profet_cli.arguments import add_format, known_gpus, training_set
 from profet_cli.commands import OneLineParser, add_commands
-from profet_cli.output import cell, print_json, print_table
+from profet_cli.options import add_format, known_gpus, training_set
+from profet_cli.output import Column, print_json, print_rows, print_table
 from profet_collect.cell import CellTask
 from profet_collect.networks import missing
 from profet_collect.run import (
     BATCH_SIZES,
     PIXELS,
-    Expected,
+    ExpectedTimes,
     Grid,
     MeasuringMachine,
     collect,
@@ -147,7 +148,7 @@ def run_collect(options: argparse.Namespace) -> None:
 
 def _chosen(
     options: argparse.Namespace, grid: Grid, cells: Sequence[Cell], how: CellTask
-) -> tuple[list[Cell], MeasuringMachine, Expected]:
+) -> tuple[list[Cell], MeasuringMachine, ExpectedTimes]:
     """Return the cells that this machine can measure, and what is expected of them."""
     for framework in grid.frameworks:
         for name, reason in missing(framework).items():
@@ -195,7 +196,7 @@ def _error_line(cells: Sequence[Cell]) -> str:
 
 
 def _show_plan(
-    options: argparse.Namespace, cells: Sequence[Cell], machine: MeasuringMachine, expected: Expected
+    options: argparse.Namespace, cells: Sequence[Cell], machine: MeasuringMachine, expected: ExpectedTimes
 ) -> None:
     """Every cell in JSON, a row for each network, pixel size, precision and framework in text."""
     seconds = [expected.seconds(cell) for cell in cells]
@@ -346,22 +347,23 @@ def run_data(options: argparse.Namespace) -> None:
         )
 
 
+#: Title of a column -> the count in it.
+_COUNTS = {"Ran": "ok", "No memory": "out_of_memory", "Failed": "failed", "Profiled": "profiled", "Repeats": "repeats"}
+
+
 def print_checked(found: dict[str, list[Row]], format_: str) -> None:
     """Print what there is, what is missing, and what looks wrong in it."""
     if format_ == "json":
         print_json(found)
         return
-    rows = [
-        (
-            one["instance"],
-            f"{one['gpu'] or 'unknown'}{'' if one['gpu_known'] else ' (unknown specs)'}",
-            *(str(one[name]) for name in ("ok", "out_of_memory", "failed", "profiled", "repeats")),
-            cell(one["step_ratio"], lambda ratio: f"{ratio:.2f}"),
-            cell(one["noise_percent"], lambda percent: f"{percent:.2f}%"),
-        )
-        for one in found["instances"]
+    columns: list[Column] = [
+        ("Instance", itemgetter("instance")),
+        ("GPU", lambda row: f"{row['gpu'] or 'unknown'}{'' if row['gpu_known'] else ' (unknown specs)'}"),
+        *((title, itemgetter(name)) for title, name in _COUNTS.items()),
+        ("Steps", itemgetter("step_ratio"), "{:.2f}".format),
+        ("Noise", itemgetter("noise_percent"), "{:.2f}%".format),
     ]
-    print_table(["Instance", "GPU", "Ran", "No memory", "Failed", "Profiled", "Repeats", "Steps", "Noise"], rows)
+    print_rows(found["instances"], columns)
     for one in found["instances"]:
         sizes = [", ".join(map(str, one[name])) for name in ("pixels", "batch_sizes")]
         print(

@@ -7,14 +7,16 @@ import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from profet_cli.arguments import add_format, add_models, add_steps, read_trace
-from profet_cli.output import MISSING, check_not_read, print_json, print_profile_warnings, print_table, write_output
+from profet_cli.files import read_profile_file
+from profet_cli.options import add_format, add_models
+from profet_cli.output import Column, check_not_read, print_json, print_profile_warnings, print_rows, write_output
 from profet_core.answers.documents import UNKNOWN_OPERATIONS, Document, document
 from profet_core.answers.predict import Placement, placements
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.errors import InputError
-from profet_core.prediction.checks import counted, diagnose, refusal_by, steps_note
+from profet_core.prediction.checks import counted, diagnose, read_as, refusal_by, steps_note
 from profet_core.prediction.models import load_models
+from profet_core.questions import ProfileQuestion, fields_of
 from profet_profiles import write_profile
 from profet_profiles.limits import LIMITS
 from profet_profiles.units import US_PER_MS, format_ms, positive_number
@@ -27,7 +29,7 @@ def add_inspect(parser: argparse.ArgumentParser) -> None:
     add_format(parser)
     parser.add_argument("trace", metavar="TRACE", nargs="?")
     parser.add_argument("--limits", action="store_true", help="list the limits on files: size, time and memory")
-    add_steps(parser)
+    parser.add_argument("--steps", type=int, metavar="N", help=fields_of(ProfileQuestion)["steps"].help)
     add_models(parser)
 
 
@@ -37,12 +39,11 @@ def run_inspect(options: argparse.Namespace) -> None:
         if options.format == "json":
             print_json({"limits": [limit._asdict() for limit in LIMITS]})
         else:
-            rows = [(each.what, f"{each.maximum:,.0f}", each.unit) for each in LIMITS]
-            print_table(("bound", "maximum", "unit"), rows)
+            print_rows(LIMITS, [("bound", "what"), ("maximum", "maximum", "{:,.0f}".format), ("unit", "unit")])
         return
     if options.trace is None:
         raise InputError("Name a profile, or list the bounds with --limits.")
-    trace = read_trace(options)
+    trace = read_as(read_profile_file(options.trace), options.steps)
     profile = counted(trace, trace.meta.step_latency_ms)
     models = load_models(options.models)
     placed, diagnosis = placements(models, profile), diagnose(profile)
@@ -83,22 +84,22 @@ def run_inspect(options: argparse.Namespace) -> None:
         if key != "work":
             print(f"{key}: {value}")
     print(diagnosis.sentence)
-    times = [f"{row.time_us / US_PER_MS:,.3f}" for row in placed]
-    print_table(
-        ("operation", "ms", "kind", "class", "known by"),
-        [
-            (row.operation, ms, row.kind or MISSING, row.operation_class or MISSING, _known_by(row))
-            for row, ms in zip(placed, times, strict=True)
-        ],
-    )
+    columns: list[Column] = [
+        ("operation", "operation"),
+        ("ms", lambda row: f"{row.time_us / US_PER_MS:,.3f}"),
+        ("kind", "kind"),
+        ("class", "operation_class"),
+        ("known by", _known_by),
+    ]
+    print_rows(placed, columns)
 
 
-def _known_by(row: Placement) -> str:
-    """How the default method came to an operation's class."""
+def _known_by(row: Placement) -> str | None:
+    """How the default method came to an operation's class; None for one of the host."""
     if row.class_known:
         return "name"
     if not row.on_device:
-        return MISSING
+        return None
     if row.set_aside:
         return "excluded"
     if row.operation_class is None:
@@ -112,7 +113,7 @@ def add_convert(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("trace", metavar="TRACE", help="trace or profile in any supported format")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="profile to write; - for stdout")
     parser.add_argument("--force", action="store_true", help="overwrite FILE")
-    add_steps(parser)
+    parser.add_argument("--steps", type=int, metavar="N", help=fields_of(ProfileQuestion)["steps"].help)
     parser.add_argument("--batch-size", type=int, metavar="N", help="batch size of the profiled step")
     parser.add_argument("--pixels", type=int, metavar="N", help="height and width of its images")
     parser.add_argument("--latency-ms", type=float, metavar="MS", help="step latency without the profiler")
@@ -130,7 +131,7 @@ def run_convert(options: argparse.Namespace) -> None:
             raise InputError(f"{target} is a folder: name a file to write.")
         if target.exists() and not options.force:
             raise InputError(f"{target} exists: name another file, or use --force to overwrite it.")
-    trace = read_trace(options)
+    trace = read_as(read_profile_file(options.trace), options.steps)
     # What the user gives goes before what the trace holds.
     given = {name: getattr(options, name) for name in ("batch_size", "pixels", "precision", "gpu")}
     if options.latency_ms is not None:

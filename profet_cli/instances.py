@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from profet_cli.arguments import add_format, add_question, asked, known_gpus
 from profet_cli.commands import OneLineParser, add_commands
-from profet_cli.output import MISSING, gpus_cell, price_date, print_json, print_table, print_warnings
+from profet_cli.options import add_format, add_question, asked, known_gpus
+from profet_cli.output import INSTANCE, PRICE_DATE, STATUS, Column, gpus_cell, print_json, print_rows, print_warnings
 from profet_cli.prices import add_refresh, run_refresh
-from profet_core.answers.context import Context, answer_instances
-from profet_core.answers.documents import LISTED_OFFER, OFFER, Document, document
-from profet_core.catalog import Catalog, Instance, custom_path, load_catalog, load_gpus, load_shipped
+from profet_core.answers.context import Context, ListedOffer, answer_instances
+from profet_core.answers.documents import LISTED_OFFER, OFFER, Keys, document, documents, keys
+from profet_core.catalog import Catalog, Gpu, Instance, custom_path, load_catalog, load_gpus, load_shipped
 from profet_core.catalog.collection import NoOffersError
 from profet_core.catalog.custom_gpus import (
     CUSTOM_GPUS_VARIABLE,
     GPU_COLUMNS,
     HAS_NONE,
+    POINT_COLUMNS,
     PRECISIONS,
+    SHEET_COLUMNS,
     USD_PER_KWH,
     CustomGpu,
     ThroughputPoint,
@@ -36,8 +39,8 @@ from profet_core.catalog.custom_instances import (
     changing_custom,
     custom_instance,
     default_cells,
-    laid_over,
     read_custom_instances,
+    with_updates,
     writable,
     write_custom_instances,
 )
@@ -46,7 +49,6 @@ from profet_core.catalog.instance import (
     FILE_COLUMNS,
     MARKETS,
     STATUSES,
-    old_price_note,
 )
 from profet_core.errors import ArtifactError, InputError
 from profet_core.files import home_folder, shipped_folder
@@ -93,33 +95,28 @@ def run_instances(options: argparse.Namespace) -> None:
         if options.format != "json":
             print_warnings([f"{error} `profet instances add` and `refresh` add more"])
     if options.format == "json":
-        print_json([document(row, LISTED_OFFER) for row in rows])
+        print_json(documents(rows, LISTED_OFFER))
         return
-    print_table(
-        ("instance", "cloud", "GPU", "GPUs", "$/h", "$/GPU/h", "region", "market", "date", "status", "basis"),
-        [
-            (
-                offer.name,
-                offer.provider,
-                offer.gpu,
-                str(offer.gpu_count),
-                listed_price(offer.usd_per_hour),
-                listed_price(offer.usd_per_gpu_hour),
-                offer.region,
-                f"{offer.market}, own" if offer.custom else offer.market,
-                price_date(offer),
-                offer.status,
-                basis,
-            )
-            for offer, basis in rows
-        ],
-    )
-    old = sum(bool(old_price_note(offer)) for offer, _ in rows)
+    columns: list[Column] = [
+        INSTANCE,
+        ("cloud", "offer.provider"),
+        ("GPU", "offer.gpu"),
+        ("GPUs", "offer.gpu_count"),
+        ("$/h", "offer.usd_per_hour", listed_price),
+        ("$/GPU/h", "offer.usd_per_gpu_hour", listed_price),
+        ("region", "offer.region"),
+        ("market", "offer", lambda offer: f"{offer.market}, own" if offer.custom else offer.market),
+        PRICE_DATE,
+        STATUS,
+        ("basis", "basis"),
+    ]
+    print_rows(rows, columns)
+    old = sum(bool(row.offer.price_note) for row in rows)
     if old:
         print(f"old: {old} of these prices are more than a year old; `profet instances refresh` updates them")
 
 
-def _answered(question: InstancesQuestion) -> list[tuple[Instance, str]]:
+def _answered(question: InstancesQuestion) -> list[ListedOffer]:
     """Offers with their basis; without readable models the catalog is listed too, which is said."""
     gpus = load_gpus()
     custom = read_custom_gpus(custom_gpus_path(), gpus)
@@ -173,7 +170,7 @@ def _add_offer(options: argparse.Namespace) -> None:
             replace(old, status=row.status, vcpus=row.vcpus, host=row.host) if old.name == row.name else old
             for old in read_custom_instances(path, shipped)
         ]
-        write_custom_instances(path, laid_over(rows, [row]), shipped)
+        write_custom_instances(path, with_updates(rows, [row]), shipped)
     if options.format == "json":
         print_json({"file": str(path), "replaced_usd_per_hour": old_usd, "offer": document(row, OFFER)})
         return
@@ -207,7 +204,7 @@ def _remove_offers(options: argparse.Namespace) -> None:
             raise InputError(f"Your file {path} has no such row for {options.name!r}; it has rows for: {names}.")
         write_custom_instances(path, [row for row in rows if row not in removed], shipped)
     if options.format == "json":
-        print_json({"file": str(path), "removed": [document(row, OFFER) for row in removed]})
+        print_json({"file": str(path), "removed": documents(removed, OFFER)})
         return
     for row in removed:
         print(f"{_title(row)}: {listed_price(row.usd_per_hour)}/h is removed from {path}")
@@ -300,55 +297,44 @@ def run_gpus(options: argparse.Namespace) -> None:
     """List the custom GPUs."""
     rows = read_custom_gpus(custom_gpus_path(), load_gpus())
     if options.format == "json":
-        print_json([_custom_gpu(row) for row in rows])
+        print_json(documents(rows, _CUSTOM_GPU))
         return
-    print_table(
-        ("GPU", "instance", "like", "GiB", "images/s", "$/h"),
-        [
-            (
-                row.name,
-                row.instance,
-                row.like,
-                f"{row.gpu.memory_gib:g}",
-                f"{row.point.images_per_s:g} of {row.point.network}"
-                if isinstance(row.point, ThroughputPoint)
-                else MISSING,
-                listed_price(row.offer.usd_per_hour),
-            )
-            for row in rows
-        ],
-    )
+    columns: list[Column] = [
+        ("GPU", "name"),
+        ("instance", "instance"),
+        ("like", "like"),
+        ("GiB", "gpu.memory_gib", "{:g}".format),
+        ("images/s", _throughput),
+        ("$/h", "offer.usd_per_hour", listed_price),
+    ]
+    print_rows(rows, columns)
+
+
+def _throughput(custom: CustomGpu) -> str | None:
+    point = custom.point
+    return f"{point.images_per_s:g} of {point.network}" if isinstance(point, ThroughputPoint) else None
 
 
 def _list_known_gpus(options: argparse.Namespace) -> None:
-    gpus = known_gpus().values()
+    gpus = list(known_gpus().values())
     if options.format == "json":
         print_json(
-            [
-                {
-                    "gpu": gpu.name,
-                    "memory_gib": gpu.memory_gib,
-                    "precisions": list(supported_precisions(gpu)),
-                    "amp": amp_words(gpu),
-                }
-                for gpu in gpus
-            ]
+            documents(gpus, {"gpu": "name", "memory_gib": "memory_gib", "precisions": _precisions, "amp": amp_words})
         )
         return
     offers = Counter(offer.gpu for offer in load_catalog().all_offers)
-    print_table(
-        ("GPU", "GiB", "offers", "precisions", "AMP"),
-        [
-            (
-                gpu.name,
-                f"{gpu.memory_gib:g}",
-                str(offers[gpu.name]),
-                ", ".join(map(str.upper, supported_precisions(gpu))),
-                amp_words(gpu),
-            )
-            for gpu in gpus
-        ],
-    )
+    columns: list[Column] = [
+        ("GPU", "name"),
+        ("GiB", "memory_gib", "{:g}".format),
+        ("offers", lambda gpu: offers[gpu.name]),
+        ("precisions", _precisions, lambda precisions: ", ".join(map(str.upper, precisions))),
+        ("AMP", amp_words),
+    ]
+    print_rows(gpus, columns)
+
+
+def _precisions(gpu: Gpu) -> list[str]:
+    return list(supported_precisions(gpu))
 
 
 def _add_gpu(options: argparse.Namespace) -> None:
@@ -387,22 +373,19 @@ def _remove_gpu(options: argparse.Namespace) -> None:
 
 def _print_changed(options: argparse.Namespace, path: Path, key: str, gpu: CustomGpu, text: str) -> None:
     if options.format == "json":
-        print_json({"file": str(path), key: _custom_gpu(gpu)})
+        print_json({"file": str(path), key: document(gpu, _CUSTOM_GPU)})
     else:
         print(f"{gpu.name} {text}")
 
 
-def _custom_gpu(custom: CustomGpu) -> Document:
-    """Write a custom GPU; null is what is not known of its speed."""
-    specs = ("fp32_tflops", "tf32_tensor_dense_tflops", "memory_gib", "bandwidth_gb_per_s", "tdp_w")
-    point = ("images_per_s", "network", "pixels", "batch_size", "precision", "times_reference", "times_log_sd")
-    return {
-        "gpu": custom.name,
-        "instance": custom.instance,
-        "like": custom.like,
-        **{name: getattr(custom.gpu, name) for name in specs},
-        **{name: getattr(custom.point, name, None) for name in point},
-        "usd_per_hour": custom.offer.usd_per_hour,
-        "as_of": custom.as_of,
-        "source": custom.source,
-    }
+def _of_point(name: str) -> Callable[[CustomGpu], object]:
+    return lambda custom: getattr(custom.point, name, None)
+
+
+#: A custom GPU as JSON; null is what is not known of its speed.
+_CUSTOM_GPU: Keys = {
+    **{"gpu": "name", "instance": "instance", "like": "like"},
+    **keys(" ".join(SHEET_COLUMNS), "gpu."),
+    **{name: _of_point(name) for name in POINT_COLUMNS},
+    **{"usd_per_hour": "offer.usd_per_hour", "as_of": "as_of", "source": "source"},
+}

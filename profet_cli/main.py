@@ -11,6 +11,7 @@ import io
 import os
 import signal
 import sys
+from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ _NO_MEMORY = ("annot allocate memory", "failed to map segment", "without excepti
 _ALLOCATIONS = 100_000
 #: Commands that fit models, or run scripts: the number of threads is theirs.
 _THREADS_OF_THEIR_OWN = {"profile", "collect", "data", "train", "validate"}
+#: Commands after which something may be left to end: a user's script, other processes, a server.
+_LEAVE_MORE = {*_THREADS_OF_THEIR_OWN, "app", "serve"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -52,12 +55,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             line = "there is no standard output: redirect it, such as with > FILE or > /dev/null"
             return _ended(line, NO_OUTPUT)
         # Once it runs, what was begun is put back.
-        return _status(sys.argv[1:], lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
+        status = _status(sys.argv[1:], lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
+        if not _LEAVE_MORE.intersection(sys.argv[1:2]):
+            # Python's own end would take apart all that ends with the process.
+            with suppress(OSError, ValueError):
+                sys.stdout.flush()
+            os._exit(status)
+        return status
     except KeyboardInterrupt:
         _exit_interrupted()
     finally:
-        # What is left is Python's own end, which would look for garbage among all that ends with it.
-        gc.freeze()
+        # What is left is Python's own end.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

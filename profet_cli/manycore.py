@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from profet_cli.arguments import add_format, network_file, read_network_file
+from profet_cli.files import network_file, read_network_file
+from profet_cli.options import add_format
 from profet_cli.output import print_json, print_table, print_warnings
 from profet_core.errors import InputError
 from profet_core.training import many_core
-from profet_core.training.many_core import MAX_THREADS, MIN_THREADS, PUBLISHED
+from profet_core.training.many_core import MAX_THREADS, PUBLISHED
 from profet_profiles.units import MS_PER_S, positive_number, typed_whole
 
 
@@ -21,19 +22,10 @@ def add_manycore(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--flops", type=float, metavar="N", help="forward FLOPs per image, instead of NETWORK")
     for name in ("forward-ms", "backward-ms"):
         parser.add_argument(f"--{name}", type=float, metavar="MS", help="for model (b): per image on one thread")
-    tip, usual = f"{MIN_THREADS} to {MAX_THREADS} (default: the published numbers)", many_core.PUBLISHED_THREADS
-    parser.add_argument("--threads", type=thread_counts, default=usual, metavar="N,N", help=tip)
+    tip = f"1 to {MAX_THREADS} (default: the published numbers)"
+    parser.add_argument("--threads", default="1,15,30,60,120,180,240,480,960,1920,3840", metavar="N,N", help=tip)
     for name in ("images", "test-images", "epochs"):
         parser.add_argument(f"--{name}", type=int, metavar="N", help="default: as published")
-
-
-def thread_counts(text: str) -> list[int]:
-    """Numbers of threads, of "1,60,240"."""
-    try:
-        return [typed_whole(each, MIN_THREADS, MAX_THREADS) for each in text.split(",") if each.strip()]
-    except InputError:
-        line = f"{text[:40]!a} are not numbers from {MIN_THREADS} to {MAX_THREADS}, such as 1,60,240"
-        raise argparse.ArgumentTypeError(line) from None
 
 
 def run_manycore(options: argparse.Namespace) -> None:
@@ -42,29 +34,29 @@ def run_manycore(options: argparse.Namespace) -> None:
     if times_ms != (None, None):
         if None in times_ms:
             raise InputError("Give both --forward-ms and --backward-ms, measured on one thread.")
-        forward_s, backward_s = (positive_number("The time per image", each) / MS_PER_S for each in times_ms)
+        forward_s, backward_s = (positive_number("The time per image", time_ms) / MS_PER_S for time_ms in times_ms)
         network = network._replace(forward_s=forward_s, backward_s=backward_s)
     training = many_core.training_of(network, options.images, options.test_images, options.epochs)
-    columns = many_core.manycore(network, training, options.threads)
-    asked, notes = many_core.words_of(network, training, options.threads)
+    threads = _thread_counts(options.threads)
+    rows = many_core.manycore(network, training, threads)
+    asked, notes = many_core.words_of(network, training, threads)
     if options.format == "json":
         names = ("forward_flops", "forward_operations", "backward_operations", "forward_s", "backward_s")
         shown = {"network": network.name, **{name: getattr(network, name) for name in names}, **training._asdict()}
-        rows = []
-        for at in range(len(columns["threads"])):
-            row = {name: values[at].item() for name, values in columns.items()}
-            models = {
-                f"model_{m}": {name[2:]: row.pop(name) for name in list(row) if name[:2] == f"{m}_"} for m in "ab"
-            }
-            rows.append(row | models)
-        print_json(
-            shown | {"processor": many_core.PROCESSOR, "cores": many_core.CORES, "rows": rows, "warnings": notes}
-        )
+        shown |= {"processor": many_core.PROCESSOR, "cores": many_core.CORES}
+        print_json(shown | {"rows": rows, "warnings": notes})
         return
     print(f"{asked}\n")
-    print_table(("threads", "(a) min", "speed-up", "(b) min", "speed-up"), many_core.rows_of(columns))
+    print_table(("threads", "(a) min", "speed-up", "(b) min", "speed-up"), many_core.rows_of(rows))
     print("\n(a): from operation counts; (b): from single-thread times. After Viebke et al. 2019, as recalled.")
     print_warnings(notes)
+
+
+def _thread_counts(text: str) -> list[int]:
+    try:
+        return [typed_whole(count, 1, MAX_THREADS) for count in text.split(",") if count.strip()]
+    except InputError as error:
+        raise InputError(f"--threads: {error}") from None
 
 
 def _network(options: argparse.Namespace) -> many_core.ManyCoreNetwork:
@@ -74,12 +66,14 @@ def _network(options: argparse.Namespace) -> many_core.ManyCoreNetwork:
         raise InputError(f"Name a network ({', '.join(PUBLISHED)}, ResNet50, ...) or give its --flops.")
     if pixels is not None and (text is None or text in PUBLISHED):
         raise InputError("--pixels is for a network by name or file: remove --pixels.")
-    if text is None or text in PUBLISHED:
-        return many_core.scaled_network("own", options.flops) if text is None else PUBLISHED[text]
+    if text is None:
+        return many_core.scaled_network("own", options.flops)
+    if text in PUBLISHED:
+        return PUBLISHED[text]
     if (path := network_file(text)) is not None:
-        read = read_network_file(path, pixels)
-        print_warnings(read.caveats)
-        return many_core.scaled_network(read.name, read.counts.flops.all)
+        network = read_network_file(path, pixels)
+        print_warnings(network.caveats)
+        return many_core.scaled_network(network.name, network.counts.flops.all)
     # Most questions need no layers.
     from profet_core.layers.networks import counts_of, network_name
 

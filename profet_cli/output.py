@@ -8,16 +8,17 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from msgspec import to_builtins
+import msgspec
 
-from profet_core.answers.documents import plain
-from profet_core.catalog.instance import ON_DEMAND, Instance, date_words, price_age_years
+from profet_core.answers.documents import Source, plain, values_of
+from profet_core.catalog.instance import ON_DEMAND, Instance, date_words, offer_name, price_age_years
 from profet_core.errors import InputError
 from profet_core.prediction.checks import refusal
 from profet_core.training.memory import FitAnswer
 from profet_profiles import Profile
+from profet_profiles.units import format_ms, format_usd
 from profet_profiles.whole_files import write_whole
 
 if TYPE_CHECKING:
@@ -27,28 +28,17 @@ if TYPE_CHECKING:
 MISSING = "-"
 #: Between two cells of a Markdown table.
 _CELL = re.compile(r"(?<!\\)\|")
-
-Value = TypeVar("Value")
 #: Up to so many rows are all shown.
 FEW_ROWS = 20
-
-
-class HasOffer(Protocol):
-    """A row about an offer."""
-
-    @property
-    def offer(self) -> Instance:
-        """The offer to rent."""
-
-
-Row = TypeVar("Row", bound=HasOffer)
-#: Of a table: its title and a row's cell.
-Column: TypeAlias = tuple[str, Callable[[Row], str]]
+#: Of a table: its title, where in a row its value is, and how that is written where there is one.
+Column: TypeAlias = tuple[str, Source] | tuple[str, Source, Callable[[Any], str]]
 
 
 def print_json(document: object) -> None:
     """Exactly one JSON document on stdout."""
-    print(json.dumps(to_builtins(document, enc_hook=plain), indent=2, allow_nan=False))
+    # In one line, Python's library writes it in C.
+    line = json.dumps(msgspec.to_builtins(document, enc_hook=plain), allow_nan=False)
+    print(msgspec.json.format(line, indent=2))
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -61,6 +51,15 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
             for column, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
         print("  ".join(cells).rstrip())
+
+
+def print_rows(rows: Iterable[Any], columns: Sequence[Column]) -> None:
+    """Print a table of records: their columns, `MISSING` where a value is None or empty."""
+    listed, texts = list(rows), []
+    for _, source, *write in columns:
+        text = write[0] if write else str
+        texts.append([MISSING if value is None else text(value) or MISSING for value in values_of(listed, source)])
+    print_table([title for title, *_ in columns], zip(*texts, strict=True))
 
 
 def print_markdown(text: str) -> None:
@@ -95,11 +94,6 @@ def print_profile_warnings(profile: Profile) -> None:
     print_warnings(f"ignored: {note}" for note in profile.ignored)
 
 
-def cell(value: Value | None, format_value: Callable[[Value], str]) -> str:
-    """Return a table's cell for a value that may be missing."""
-    return MISSING if value is None else format_value(value)
-
-
 def write_output(target: Path, data: bytes, *, force: bool = True) -> None:
     """Write a file whole or not at all; without `force` one that exists is refused."""
     try:
@@ -117,8 +111,8 @@ def check_not_read(target: Path, *read: str | Path | None) -> None:
 
 
 def print_offers(
-    rows: Iterable[Row], columns: Sequence[Column[Row]], *, every: bool, keep: Collection[str] = ()
-) -> list[Row]:
+    rows: Iterable[Any], columns: Sequence[Column], *, every: bool, keep: Collection[str] = ()
+) -> list[Any]:
     """Print and return all rows if they are few or `every`; else the one of each GPU that is the cheapest an hour.
 
     What can be rented comes before what can't be any more. `keep` : instances whose rows stay, as your own offers do.
@@ -126,7 +120,7 @@ def print_offers(
     listed = list(rows)
     shown = listed
 
-    def rank(row: Row) -> tuple[bool, bool, float]:
+    def rank(row: Any) -> tuple[bool, bool, float]:
         return row.offer.status == "retired", row.offer.market != ON_DEMAND, row.offer.usd_per_hour
 
     if not every and len(listed) > FEW_ROWS:
@@ -135,7 +129,7 @@ def print_offers(
             cheapest.setdefault(row.offer.gpu, id(row))
         best = set(cheapest.values())
         shown = [row for row in listed if id(row) in best or row.offer.custom or row.offer.name in keep]
-    print_table([title for title, _ in columns], [[text(row) for _, text in columns] for row in shown])
+    print_rows(shown, columns)
     if hidden := len(listed) - len(shown):
         offers = "offer of the same GPUs is" if hidden == 1 else "offers of the same GPUs are"
         print(f"{hidden} more {offers} not shown: use --every-offer, or filter with --provider, --gpu, ...")
@@ -149,11 +143,21 @@ def gpus_cell(offer: Instance) -> str:
 
 def price_date(offer: Instance) -> str:
     """For a table: when a price is from, 'Dec 2024, old' if that is over a year ago."""
-    return (date_words(offer.as_of) + (", old" if price_age_years(offer.as_of) else "")) or MISSING
+    return date_words(offer.as_of) + (", old" if price_age_years(offer.as_of) else "")
 
 
-def fit_words(answer: FitAnswer | None) -> str:
-    """For a table: 'fits, max 320', the largest batch that does; '-' where there is no answer."""
-    if answer is None:
-        return "-"
+def fit_words(answer: FitAnswer) -> str:
+    """For a table: 'fits, max 320', the largest batch that does."""
     return answer.verdict if answer.largest_batch is None else f"{answer.verdict}, max {answer.largest_batch}"
+
+
+#: Columns that several tables have.
+INSTANCE: Column = ("instance", "offer.name")
+GPU: Column = ("GPU", "offer", offer_name)
+MS_PER_STEP: Column = ("ms/step", "latency_ms", format_ms)
+USD_PER_1000_STEPS: Column = ("$ per 1,000 steps", "cost_per_1000_steps_usd", format_usd)
+USD_PER_HOUR: Column = ("$/h", "offer.usd_per_hour", format_usd)
+USD_PER_GPU_HOUR: Column = ("$/GPU/h", "offer.usd_per_gpu_hour", format_usd)
+PRICE_DATE: Column = ("price date", "offer", price_date)
+BASIS: Column = ("basis", "basis.word")
+STATUS: Column = ("status", "offer.status")

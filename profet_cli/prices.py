@@ -15,14 +15,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from profet_cli.arguments import add_format
-from profet_cli.output import cell, print_json, print_table, print_warnings
+from profet_cli.options import add_format
+from profet_cli.output import INSTANCE, Column, print_json, print_rows, print_warnings
 from profet_cli.skypilot_prices import LISTS, SkyPilotLists
-from profet_core.answers.documents import OFFER, document
+from profet_core.answers.documents import OFFER, Keys, documents, keys
 from profet_core.catalog import HOME_REGION, Catalog, Gpu, custom_path, load_catalog, load_gpus, load_shipped
 from profet_core.catalog.clouds import (
     ANYWHERE,
     MARKETPLACES,
+    PriceChange,
     check_believable,
     machine_facts,
     market_of,
@@ -33,8 +34,8 @@ from profet_core.catalog.custom_instances import (
     CUSTOM_VARIABLE,
     changing_custom,
     checked_text,
-    laid_over,
     read_custom_instances,
+    with_updates,
     writable,
     write_custom_instances,
 )
@@ -71,6 +72,11 @@ _JOINED = ((r"^RTX(\d{4})(Ti)?$", r"RTX \1 \2"), (r"^RTX(\d{4})Ada$", r"RTX \1 A
 #: GPUs that gpuhunt calls the same in either form; the market rents out both.
 _FORM_NOT_TOLD = {("vast", "A100"), ("vast", "H100")}
 _TIMEOUT_S = 30.0
+#: A change as JSON.
+_CHANGE: Keys = {
+    **keys("old_usd_per_hour change_percent kept"),
+    **{key: f"offer.{source}" for key, source in OFFER.items()},
+}
 #: Refreshed where no cloud is named.
 DEFAULT_CLOUD = "aws"
 
@@ -111,10 +117,10 @@ def run_refresh(options: argparse.Namespace) -> None:
         check_believable(changes)
     new = [change.offer for change in changes if not change.kept]
     if options.dry_run:
-        checked_text(laid_over(read_custom_instances(path, shipped), new), shipped)
+        checked_text(with_updates(read_custom_instances(path, shipped), new), shipped)
     else:
         with changing_custom(path):
-            write_custom_instances(path, laid_over(read_custom_instances(path, shipped), new), shipped)
+            write_custom_instances(path, with_updates(read_custom_instances(path, shipped), new), shipped)
     listed = {change.offer.name for change in changes}
     not_listed = [name for name, row in catalog.items() if name not in listed and row.provider in answered]
     more = 0 if options.new else len({offer.name for offer in published} - catalog.keys())
@@ -123,34 +129,31 @@ def run_refresh(options: argparse.Namespace) -> None:
             {
                 "file": str(path),
                 "written": not options.dry_run,
-                "changes": [
-                    {
-                        "old_usd_per_hour": change.old_usd_per_hour,
-                        "change_percent": change.change_percent,
-                        "kept": change.kept,
-                        **document(change.offer, OFFER),
-                    }
-                    for change in changes
-                ],
+                "changes": documents(changes, _CHANGE),
                 "not_listed": not_listed,
             }
         )
         return
-    rows = []
-    for change in changes:
-        offer, before = change.offer, change.old_usd_per_hour
-        if change.kept or change.change_percent is None:
-            text = "yours is kept" if change.kept else "new"
-        else:
-            text = "same" if offer.usd_per_hour == before else f"{change.change_percent:+.1f}%"
-        prices = cell(before, listed_price), listed_price(offer.usd_per_hour)
-        rows.append((offer.name, offer.region, offer.market, *prices, text))
-    print_table(("instance", "region", "market", "before", "now", "change"), rows)
+    columns: list[Column] = [
+        INSTANCE,
+        ("region", "offer.region"),
+        ("market", "offer.market"),
+        ("before", "old_usd_per_hour", listed_price),
+        ("now", "offer.usd_per_hour", listed_price),
+        ("change", _change_words),
+    ]
+    print_rows(changes, columns)
     if not_listed:
         print(f"not listed there: {', '.join(not_listed)}")
     if more:
         print(f"{more} more {'offer has' if more == 1 else 'offers have'} a known GPU: --new adds them")
     print(f"nothing was written (--dry-run); it would be in {path}" if options.dry_run else f"written to {path}")
+
+
+def _change_words(change: PriceChange) -> str:
+    if change.kept or change.change_percent is None:
+        return "yours is kept" if change.kept else "new"
+    return "same" if change.offer.usd_per_hour == change.old_usd_per_hour else f"{change.change_percent:+.1f}%"
 
 
 def _published(options: argparse.Namespace, catalog: Catalog) -> tuple[list[Instance], list[str]]:

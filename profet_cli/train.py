@@ -7,20 +7,12 @@ import math
 import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from profet_cli.arguments import (
-    add_anchors,
-    add_dask,
-    add_data,
-    add_format,
-    add_models,
-    on_dask,
-    open_measurements,
-    training_set,
-    validation_progress,
-)
+from profet_cli.options import add_format, add_models, training_set
 from profet_cli.output import print_json, print_markdown, print_table
 from profet_core.answers.documents import Document
 from profet_core.catalog import load_catalog, load_gpus
@@ -34,6 +26,46 @@ from profet_core.transfer.custom_gpu import with_custom_gpus
 if TYPE_CHECKING:
     from profet_lab.dataset import Dataset
     from profet_lab.measurements.tables import Measurements
+
+
+def open_measurements(options: argparse.Namespace) -> tuple[Measurements, Path]:
+    """Open the measurements that `--data` names, PROFET's tables or a folder of the data layout; and their folder."""
+    with training_set():
+        from profet_lab.dataset import measurements_from_dataset
+        from profet_lab.dataset_files import is_dataset, read_dataset
+        from profet_lab.measurements.tables import data_folder, load_measurements
+    if options.data and is_dataset(Path(options.data)):
+        return measurements_from_dataset(read_dataset(Path(options.data))), Path(options.data)
+    folder = data_folder(options.data)
+    return load_measurements(folder), folder
+
+
+def on_dask(run: Callable[[argparse.Namespace], None]) -> Callable[[argparse.Namespace], None]:
+    """Wrap a command's `run`: the cluster that `--dask` names does its fits and folds; without it this process."""
+
+    @wraps(run)
+    def run_there(options: argparse.Namespace) -> None:
+        if options.dask is None:
+            run(options)
+            return
+        with training_set():
+            import distributed  # noqa: F401, missed here and not in the middle
+
+            from profet_lab.tasks import on_cluster
+        with on_cluster(options.dask):
+            run(options)
+
+    return run_there
+
+
+@contextmanager
+def validation_progress() -> Iterator[Callable[[int], object]]:
+    """Show a bar on a terminal's stderr; call what is yielded with the number of steps done since."""
+    with training_set():
+        from tqdm import tqdm
+    with tqdm(desc="validate", unit="step", disable=None) as bar:
+        yield bar.update
+
 
 #: What `--format json` prints, and the lines that are printed without it.
 Trained = tuple[Document, Sequence[str]]
@@ -146,6 +178,24 @@ def still_to_price(instances: Iterable[str], dataset: Dataset) -> list[str]:
     return lines
 
 
+def _add_data(parser: argparse.ArgumentParser, several: str = "") -> None:
+    """Declare `--data`: folders of measurements; `several`: help on giving more than one."""
+    help_ = f"folder of measurements (default: PROFET_DATA, else data/){several}"
+    parser.add_argument("--data", action="append", metavar="DIR", help=help_)
+
+
+def add_dask(parser: argparse.ArgumentParser) -> None:
+    """`--dask`: who does the fits and folds."""
+    parser.add_argument(
+        "--dask", metavar="ADDRESS", help="run the fits and folds on this Dask scheduler, such as tcp://host:8786"
+    )
+
+
+def add_anchors(parser: argparse.ArgumentParser) -> None:
+    """`--anchor`: a choice among the measurements' anchors, which may be given several times."""
+    parser.add_argument("--anchor", action="append", metavar="INSTANCE", help="only pairs with this anchor")
+
+
 #: Option -> help: what is trained alone; of several the first counts.
 TRAINED = {
     "transfer": "only transfer.json, for unprofiled GPUs, AMP and TF32",
@@ -159,7 +209,7 @@ TRAINED = {
 def add_train(parser: argparse.ArgumentParser) -> None:
     """Declare the measurements, the folder to write, and which part of it."""
     add_format(parser)
-    add_data(parser, "; repeat to add your own, which calibrate your GPUs")
+    _add_data(parser, "; repeat to add your own, which calibrate your GPUs")
     parser.add_argument(
         "--out", metavar="DIR", help="folder to write (default: models; with your own measurements: PROFET_HOME)"
     )
@@ -317,7 +367,7 @@ VALIDATED = {
 def add_validate(parser: argparse.ArgumentParser) -> None:
     """Declare the measurements, and what is validated on them."""
     add_format(parser)
-    add_data(parser)
+    _add_data(parser)
     add_anchors(parser)
     parser.add_argument("--target", action="append", metavar="INSTANCE", help="only pairs with this target")
     parser.add_argument(

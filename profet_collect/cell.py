@@ -81,7 +81,7 @@ class CellTask(Struct, frozen=True):
 
 
 class Seen(Struct, frozen=True):
-    """What a framework sees of the machine.
+    """The machine as a framework sees it.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ def measure(task: CellTask) -> CellResult:
 
 
 def look(task: CellTask) -> Seen:
-    """Return what a framework sees of the machine; raises InputError if it can't be started."""
+    """Return the machine as a framework sees it; raises InputError if it can't be started."""
     _, log, document = _run(task)
     if document is None:
         name = _NAMES[task.framework]
@@ -203,8 +203,8 @@ def main(task_text: str, answer: str) -> None:
         Path("/proc/self/oom_score_adj").write_text("1000")
     task = msgspec.json.decode(task_text, type=CellTask)
     nothing_measured = task.cell is None
-    found = import_module(_MODULES[task.framework]).seen(task) if nothing_measured else measure_here(task).document()
-    write_whole(Path(answer), msgspec.json.encode(found))
+    answered = import_module(_MODULES[task.framework]).seen(task) if nothing_measured else measure_here(task).document()
+    write_whole(Path(answer), msgspec.json.encode(answered))
     # A framework's own end may hang or crash; the answer is there.
     sys.stderr.flush()
     os._exit(0)
@@ -242,7 +242,7 @@ def _end_with_parent() -> None:
 
 
 def result_of_recording(recording: Recording, task: CellTask) -> CellResult:
-    """Return what a finished recording found, its profile still on the disk."""
+    """Return the result of a finished recording, its profile still on the disk."""
     assert task.cell is not None
     peak_mib = recording.peak_memory_mib
     with recording.plan.output.open("rb") as file:

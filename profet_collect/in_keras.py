@@ -88,7 +88,7 @@ def record(task: CellTask, plan: RecordPlan) -> Recording:
     callback = recording_callback(plan, lambda: setattr(model, "stop_training", True))
     steps = plan.warm_up + plan.timed + plan.profiled + _SPARE_STEPS
     model.fit(batches, steps_per_epoch=steps, epochs=1, verbose=0, callbacks=[callback])
-    if callback.recording is None or not callback.recording.settle():
+    if callback.recording is None or not callback.recording.finish_early():
         raise RuntimeError("fit ended before its steps were recorded")
     return callback.recording
 

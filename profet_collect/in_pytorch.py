@@ -63,7 +63,7 @@ def record(task: CellTask, plan: RecordPlan) -> Recording:
         torch.randint(classes, (cell.batch_size,)),
     ]
     if device.type == "cuda":
-        batch = [one.pin_memory() for one in batch]
+        batch = [tensor.pin_memory() for tensor in batch]
     recording = Recording(plan, PyTorchEngine(network, optimizer))
     loss_of = nn.CrossEntropyLoss()
     scaler = torch.amp.GradScaler(device.type, enabled=is_mixed)
@@ -71,7 +71,7 @@ def record(task: CellTask, plan: RecordPlan) -> Recording:
     try:
         while not recording.finished:
             recording.begin_step()
-            images, labels = (one.to(device, non_blocking=True) for one in batch)
+            images, labels = (tensor.to(device, non_blocking=True) for tensor in batch)
             optimizer.zero_grad(set_to_none=True)
             with torch.autocast(device.type, torch.float16) if is_mixed else nullcontext():
                 loss = loss_of(network(images), labels)

@@ -110,7 +110,7 @@ def known_name(text: str) -> str:
 
 
 def counts_of(name: str, pixels: int) -> Counts:
-    """Return what a network takes for one image, with as many classes as the measurements have at this size.
+    """Return the counts of one image of a network, with as many classes as the measurements have at this size.
 
     Raises
     ------

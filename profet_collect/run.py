@@ -38,7 +38,7 @@ MAX_CELLS = 100_000
 
 
 class Grid(Struct, frozen=True):
-    """What cells are made of; each field in the order in which it is measured."""
+    """Fields that cells are made of, each in the order in which it is measured."""
 
     models: tuple[str, ...]
     pixels: tuple[int, ...]
@@ -58,8 +58,8 @@ def parse_models(text: str) -> tuple[str, ...]:
     words = [word.strip() for word in text.split(",") if word.strip()]
     if not words:
         raise InputError("Name at least one network, or use measured, newer or all.")
-    found = [name for word in words for name in lists.get(word.lower()) or [known_name(word)]]
-    return tuple(dict.fromkeys(found))
+    names = [name for word in words for name in lists.get(word.lower()) or [known_name(word)]]
+    return tuple(dict.fromkeys(names))
 
 
 def grid_cells(grid: Grid) -> list[Cell]:
@@ -123,7 +123,7 @@ def quick_cells(grid: Grid, seconds_of: Callable[[Cell], float], within_s: float
     A cell that takes more than a tenth of the time is skipped: it is not worth ten others. All are in the first
     framework and precision of the grid: what another one changes takes cells of its own.
     """
-    found: list[Cell] = []
+    cells: list[Cell] = []
     left_s = within_s
     for model, pixels, batch_size in quick_workloads():
         if model in grid.models and pixels in grid.pixels and batch_size in grid.batch_sizes:
@@ -131,10 +131,10 @@ def quick_cells(grid: Grid, seconds_of: Callable[[Cell], float], within_s: float
             seconds = seconds_of(cell)
             if seconds <= within_s * _MAX_SHARE:
                 left_s -= seconds
-                if found and left_s < 0:
+                if cells and left_s < 0:
                     break
-                found.append(cell)
-    return found
+                cells.append(cell)
+    return cells
 
 
 def known_error(cells: Sequence[Cell]) -> tuple[int, float] | None:
@@ -171,7 +171,7 @@ class Timed(NamedTuple):
     latency_ms: float
 
 
-class Expected(Struct):
+class ExpectedTimes(Struct):
     """Seconds of cells; `calibrate` corrects them by what two cells really took.
 
     Attributes
@@ -180,19 +180,19 @@ class Expected(Struct):
     layer_s : and for each of its layers.
     steps : warm-up and timed ones.
     timeout_s : no cell takes longer.
-    sheet : of the GPU.
+    gpu : its specs.
     pace : by framework, what steps took over what was expected.
     """
 
     start_s: dict[Framework, float]
     steps: int
     timeout_s: float
-    sheet: Gpu
+    gpu: Gpu
     layer_s: dict[Framework, float] = field(default_factory=lambda: dict(_LAYER_S))
     pace: dict[Framework, float] = field(default_factory=dict)
 
     def seconds(self, cell: Cell) -> float:
-        """Of one cell, its process's start and end among them."""
+        """Seconds of one cell, its process's start and end included."""
         steps_s = self._all_steps_s(self.step_ms(cell) * self.pace.get(cell.framework, 1.0))
         layers_s = self.layer_s[cell.framework] * _layers(cell)
         return min(self.start_s[cell.framework] + layers_s + steps_s, self.timeout_s)
@@ -200,8 +200,8 @@ class Expected(Struct):
     def calibrate(self, shallow: Timed, deep: Timed) -> None:
         """Take start and time of a layer from a framework's cells of few and many layers, the pace from the latter."""
         framework = shallow.cell.framework
-        rest_s = [one.took_s - self._all_steps_s(one.latency_ms) for one in (shallow, deep)]
-        layers = [_layers(one.cell) for one in (shallow, deep)]
+        rest_s = [timed.took_s - self._all_steps_s(timed.latency_ms) for timed in (shallow, deep)]
+        layers = [_layers(timed.cell) for timed in (shallow, deep)]
         self.layer_s[framework] = max(rest_s[1] - rest_s[0], 0.0) / (layers[1] - layers[0])
         self.start_s[framework] = max(rest_s[0] - self.layer_s[framework] * layers[0], 0.1)
         self.pace[framework] = deep.latency_ms / self.step_ms(deep.cell)
@@ -211,10 +211,10 @@ class Expected(Struct):
         counts, batch = counts_of(cell.model, cell.pixels), cell.batch_size
         depthwise = _FORWARD_AND_BACKWARD * batch * counts.flops.depthwise
         others = _FORWARD_AND_BACKWARD * batch * counts.flops.all - depthwise
-        peak, bandwidth = self.sheet.fp32_tflops, self.sheet.bandwidth_gb_per_s
-        if cell.precision != "fp32" and self.sheet.tf32_tensor_dense_tflops:
+        peak, bandwidth = self.gpu.fp32_tflops, self.gpu.bandwidth_gb_per_s
+        if cell.precision != "fp32" and self.gpu.tf32_tensor_dense_tflops:
             # Speed grows with about the square root of the peak.
-            peak = (peak * self.sheet.tf32_tensor_dense_tflops) ** 0.5
+            peak = (peak * self.gpu.tf32_tensor_dense_tflops) ** 0.5
         return (
             _START_MS
             + _LAYER_MS * counts.layers.all
@@ -263,7 +263,9 @@ class MeasuringMachine(Struct, frozen=True):
             "gpu": self.gpu,
             "driver": self.driver,
             "threads": self.threads,
-            "frameworks": {name: " ".join(filter(None, (one.version, one.keras))) for name, one in self.seen.items()},
+            "frameworks": {
+                name: " ".join(filter(None, (seen.version, seen.keras))) for name, seen in self.seen.items()
+            },
             "host": {
                 "processor": _processor_name(),
                 "cores": os.cpu_count(),
@@ -301,14 +303,14 @@ def machine_at_hand(frameworks: Sequence[Framework], device: Device, threads: in
                 "--frameworks, or use --device cpu for a test run."
             )
     first = next(iter(seen.values()))
-    if other := next((name for name, one in seen.items() if one.gpu != first.gpu), None):
+    if other := next((name for name, other_seen in seen.items() if other_seen.gpu != first.gpu), None):
         raise InputError(
             f"{frameworks[0]} sees {first.gpu!r}, {other} {seen[other].gpu!r}: choose one with CUDA_VISIBLE_DEVICES."
         )
     gpu = str(first.gpu)
     if device == "cpu":
         # What stands in for a GPU; with other threads it is another one.
-        gpu = _processor_name() + ("" if threads is None else f" on {threads} thread{'s' * (threads > 1)}")
+        gpu = _processor_name() + ("" if threads is None else f" on {threads} thread{'s' if threads > 1 else ''}")
     return MeasuringMachine(device, gpu, first.capability, _driver(device), threads, seen, start_s)
 
 
@@ -345,7 +347,9 @@ def _driver(device: Device) -> str:
 _FAILURES_IN_A_ROW = 5
 
 
-def collect(cells: Sequence[Cell], machine: MeasuringMachine, store: Store, expected: Expected, how: CellTask) -> None:
+def collect(
+    cells: Sequence[Cell], machine: MeasuringMachine, store: Store, expected: ExpectedTimes, how: CellTask
+) -> None:
     """Measure the cells that `store` lacks, each as `how` says.
 
     Raises
@@ -355,14 +359,14 @@ def collect(cells: Sequence[Cell], machine: MeasuringMachine, store: Store, expe
     left = [cell for cell in cells if cell not in store.finished]
     failures: list[CellResult] = []
     for number, cell in enumerate(left, 1):
-        found = measure(replace(how, framework=cell.framework, cell=cell, seed=how.seed + cell.repeat))
-        result = replace(found, framework_version=machine.seen[cell.framework].version)
+        measured = measure(replace(how, framework=cell.framework, cell=cell, seed=how.seed + cell.repeat))
+        result = replace(measured, framework_version=machine.seen[cell.framework].version)
         store.append(result)
         print_result(f"{number}/{len(left)}", result, sum(map(expected.seconds, left[number:])))
         # One that is just too long for its time is no surprise.
         is_surprise = result.status == "failed" and expected.seconds(result.cell) < expected.timeout_s
         failures = [*failures, result] if is_surprise else []
-        if len(failures) >= _FAILURES_IN_A_ROW and len({one.cell.model for one in failures}) > 1:
+        if len(failures) >= _FAILURES_IN_A_ROW and len({failure.cell.model for failure in failures}) > 1:
             raise InputError(
                 f"{len(failures)} cells in a row failed, the last one: {failures[-1].why}. Fix that, and run the same "
                 "command with --retry to repeat them."
@@ -387,7 +391,7 @@ _DEEP = {"cpu": ("ResNet18", 32, 16), "gpu": ("ResNet18", 128, 32)}
 _UNKNOWN = "Tesla T4"
 
 
-def expected_at_hand(machine: MeasuringMachine, how: CellTask, *, is_timed: bool) -> Expected:
+def expected_at_hand(machine: MeasuringMachine, how: CellTask, *, is_timed: bool) -> ExpectedTimes:
     """Form expectations; where `is_timed`, two cells of each framework are run for them.
 
     Raises
@@ -398,15 +402,15 @@ def expected_at_hand(machine: MeasuringMachine, how: CellTask, *, is_timed: bool
         gpu = load_gpus().find(machine.gpu)
     except InputError:
         gpu = load_gpus().find(_UNKNOWN)
-    expected = Expected(dict(machine.start_s), how.warm_up + how.timed, how.timeout_s, gpu)
+    expected = ExpectedTimes(dict(machine.start_s), how.warm_up + how.timed, how.timeout_s, gpu)
     for framework in machine.seen if is_timed else ():
         timed = []
         for workload in (_SHALLOW, _DEEP[machine.device]):
             cell, began = Cell(framework, "fp32", *workload), perf_counter()
-            found = measure(replace(how, framework=framework, cell=cell, seed=0))
-            if found.batch_latency_ms is None:
-                raise InputError(f"The first cell ({cell}) failed: {found.why}.")
-            timed.append(Timed(cell, perf_counter() - began, found.batch_latency_ms))
+            measured = measure(replace(how, framework=framework, cell=cell, seed=0))
+            if measured.batch_latency_ms is None:
+                raise InputError(f"The first cell ({cell}) failed: {measured.why}.")
+            timed.append(Timed(cell, perf_counter() - began, measured.batch_latency_ms))
         expected.calibrate(*timed)
     return expected
 
@@ -434,8 +438,8 @@ def measure_loading(
     ------
     InputError : no framework is installed, or the folder has no images that can be read.
     """
-    found = [name for name in frameworks or installed_frameworks() if name in installed_frameworks()]
-    if not found:
+    installed = [name for name in frameworks or installed_frameworks() if name in installed_frameworks()]
+    if not installed:
         raise InputError("Install PyTorch with Pillow, or TensorFlow, for this Python first.")
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder of images.")
@@ -445,7 +449,7 @@ def measure_loading(
         raise InputError(f"{folder} has no {', '.join(IMAGE_ENDINGS)} files.")
     random.Random(seed).shuffle(files)
     vcpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    batches = {"pytorch": _torch_batches, "tensorflow": _tf_batches}[found[0]]
+    batches = {"pytorch": _torch_batches, "tensorflow": _tf_batches}[installed[0]]
     try:
         rate = _rate(batches(files, pixels, vcpus), warm_up=2 * vcpus, seconds=seconds)
     except Exception as error:
@@ -453,7 +457,7 @@ def measure_loading(
         (line, *_) = [*str(error).strip().splitlines(), type(error).__name__]
         raise InputError(f"The images of {folder} can't be loaded: {line[:200]}") from None
     return {
-        "framework": found[0],
+        "framework": installed[0],
         "images_per_s": rate,
         "vcpus": vcpus,
         "images": len(files),

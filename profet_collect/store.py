@@ -17,7 +17,7 @@ from msgspec.structs import asdict
 
 from profet_core.errors import InputError
 from profet_core.files import lock_path
-from profet_profiles.whole_files import write_whole
+from profet_profiles.whole_files import open_to_read, write_whole
 
 Framework = Literal["pytorch", "tensorflow"]
 Precision = Literal["fp32", "tf32", "amp"]
@@ -111,7 +111,8 @@ def read_cells(folder: Path) -> bytes:
 
 def _bytes_of(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
+        with open_to_read(path) as file:
+            return file.read()
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -254,7 +255,7 @@ def only_collector(folder: Path) -> Iterator[None]:
     """
     path = lock_path(folder / CELLS_NAME)
     try:
-        made = [one for one in (folder, *folder.parents) if not one.exists()]
+        missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(path, timeout=0)
         lock.acquire()
@@ -268,8 +269,8 @@ def only_collector(folder: Path) -> Iterator[None]:
         if not (folder / MANIFEST_NAME).exists():
             with suppress(OSError):
                 path.unlink()
-                for one in made:
-                    one.rmdir()
+                for parent in missing:
+                    parent.rmdir()
         lock.release()
 
 
@@ -290,18 +291,18 @@ def open_store(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Store]:
 def locked_store(folder: Path, manifest: Mapping[str, Any]) -> Iterator[Store]:
     """Open the store within `only_collector`."""
     frameworks = _checked_frameworks(folder, manifest)
-    found = list(whole_lines(read_cells(folder), CELLS_NAME))
+    lines = list(whole_lines(read_cells(folder), CELLS_NAME))
     try:
         written = {"layout_version": LAYOUT_VERSION, **manifest, "frameworks": frameworks}
         write_whole(folder / MANIFEST_NAME, json.dumps(written, indent=1).encode() + b"\n")
         handle = _opened(folder / CELLS_NAME)
     except OSError as error:
         raise InputError(f"{folder} can't be written: {error.strerror}; name another --out.") from None
-    store = Store(folder, handle, {result.cell: result for result, _ in found})
+    store = Store(folder, handle, {result.cell: result for result, _ in lines})
     try:
         try:
             # What a killed program left of its last line: the next one would be written behind it.
-            os.ftruncate(handle, found[-1][1] if found else 0)
+            os.ftruncate(handle, lines[-1][1] if lines else 0)
         except OSError as error:
             raise InputError(f"{folder / CELLS_NAME} can't be truncated to complete lines: {error.strerror}.") from None
         with suppress(OSError):

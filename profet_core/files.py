@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 
 from profet_core.errors import ArtifactError, InputError
+from profet_profiles.whole_files import open_to_read
 
 HOME_VARIABLE = "PROFET_HOME"
 #: A folder with one of these has models; if others are missing it is damaged.
@@ -122,7 +123,8 @@ def finite_number(value: object) -> float:
 
 def strict_json(path: Path) -> object:
     """Parse one of our JSON files; raises OSError, RecursionError, or ValueError, also for NaN and Infinity."""
-    document: object = msgspec.json.decode(path.read_bytes())
+    with open_to_read(path) as file:
+        document: object = msgspec.json.decode(file.read())
     return document
 
 

@@ -31,7 +31,9 @@ FloatArray: TypeAlias = "NDArray[np.float64]"
 class BasisWord(WordedEnum):
     """What people read for a basis, the surest first: the same word on pages, in reports and on the command line.
 
-    `words` : an explanation for a legend.
+    Attributes
+    ----------
+    words : an explanation for a legend.
     """
 
     MEASURED = "Measured", "by you"
@@ -138,7 +140,7 @@ def combined_sd(*log_sds: Values) -> Values:
     >>> combined_sd(3.0, 4.0)
     5.0
     """
-    return sum(one * one for one in log_sds) ** 0.5
+    return sum(log_sd * log_sd for log_sd in log_sds) ** 0.5
 
 
 def smooth_max(free_ms: Values, launch_ms: Values) -> Values:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Generic, Self, TypeVar, overload
+from operator import attrgetter, itemgetter
+from typing import Any, Generic, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
 from msgspec import Struct, field
@@ -55,6 +56,8 @@ def taken(values: FloatArray, rows: Sequence[int]) -> FloatArray:
 
 
 Row = TypeVar("Row", covariant=True)
+#: Values of all rows, which may be rows themselves.
+Column: TypeAlias = "Sequence[Any] | RowSequence[Any]"
 
 
 @Sequence.register
@@ -68,6 +71,10 @@ class RowSequence(Struct, Generic[Row], frozen=True):
         """One row."""
         raise NotImplementedError
 
+    def column(self, name: str) -> Column:
+        """Return an attribute of all rows; None where it is unknown."""
+        return [getattr(row, name) for row in self]
+
     def __iter__(self) -> Iterator[Row]:
         return map(self.row, range(len(self)))
 
@@ -78,8 +85,53 @@ class RowSequence(Struct, Generic[Row], frozen=True):
     def __getitem__(self, numbers: slice, /) -> list[Row]: ...
 
     def __getitem__(self, number: int | slice, /) -> Row | list[Row]:
-        found = range(len(self))[number]
-        return self.row(found) if isinstance(found, int) else list(map(self.row, found))
+        numbers = range(len(self))[number]
+        return self.row(numbers) if isinstance(numbers, int) else list(map(self.row, numbers))
+
+
+class ChosenRows(RowSequence[Row], Generic[Row], frozen=True):
+    """Rows of a table by their numbers."""
+
+    table: RowSequence[Row]
+    numbers: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def row(self, number: int) -> Row:
+        """One row."""
+        return self.table.row(self.numbers[number])
+
+    def column(self, name: str) -> Column:
+        """Return an attribute of all rows; None where it is unknown."""
+        values = self.table.column(name)
+        return (
+            ChosenRows(values, self.numbers) if isinstance(values, RowSequence) else [values[n] for n in self.numbers]
+        )
+
+
+def in_columns(rows: Column) -> Column:
+    """Return rows of one table, if they are many, so that their attributes are read as columns."""
+    table = getattr(rows[0], "table", None) if len(rows) > 1 else None
+    if not isinstance(table, RowSequence) or any(row.table is not table for row in rows):
+        return rows
+    return ChosenRows(table, [row.number for row in rows])
+
+
+def column_of(rows: Column, path: str) -> Column:
+    """Return the values that an attribute such as "offer.name" has in rows; None where a part of it is None."""
+    for name in path.split("."):
+        if isinstance(rows, RowSequence):
+            rows = rows.column(name)
+        else:
+            get: Any = itemgetter(int(name)) if name.isdigit() else attrgetter(name)
+            rows = [None if row is None else get(row) for row in rows]
+    return rows
+
+
+def known_values(values: FloatArray) -> list[float | None]:
+    """Values of a column; None where they are unknown."""
+    return [None if math.isnan(value) else value for value in values.tolist()]
 
 
 class OfferTable(RowSequence["OfferStep"], frozen=True, eq=False, kw_only=True, dict=True):
@@ -180,8 +232,8 @@ class OfferTable(RowSequence["OfferStep"], frozen=True, eq=False, kw_only=True, 
     @cached_property
     def latencies_ms(self) -> dict[str, float]:
         """Instance -> latency, for all rows with one."""
-        known = zip(self.offers, self.latency_ms.tolist(), strict=True)
-        return {offer.name: latency_ms for offer, latency_ms in known if not math.isnan(latency_ms)}
+        latencies = zip(self.offers, self.latency_ms.tolist(), strict=True)
+        return {offer.name: latency_ms for offer, latency_ms in latencies if not math.isnan(latency_ms)}
 
     @cached_property
     def numbers(self) -> dict[str, int]:
@@ -204,6 +256,31 @@ class OfferTable(RowSequence["OfferStep"], frozen=True, eq=False, kw_only=True, 
     def to_frame(self) -> Any:
         """Return the table as a `pandas.DataFrame`: offer, latency, interval, cost."""
         return frame_of(self.columns())
+
+    def column(self, name: str) -> Column:
+        """Return an attribute of all rows; None where it is unknown."""
+        match name:
+            case "offer":
+                return self.offers
+            case "basis":
+                return self.basis
+            case "latency_ms":
+                return known_values(self.latency_ms)
+            case "cost_per_1000_steps_usd":
+                return known_values(cost_usd(1000 * self.latency_ms, self.usd_per_hour))
+            case "interval":
+                ends = zip(*(end.tolist() for end in self.ends_ms), strict=True)
+                return [None if math.isnan(high_ms) else Interval(low_ms, high_ms) for low_ms, high_ms in ends]
+            case "note":
+                # Most rows have none.
+                parts = zip(self.offers, self.notes, self.limited_by_host.tolist(), strict=True)
+                some = [bool(notes) or limited or offer.gpu_count > 1 for offer, notes, limited in parts]
+                return [self.row(number).note if has_one else "" for number, has_one in enumerate(some)]
+            case "members" if self.members:
+                values = zip(*(known_values(latencies_ms) for latencies_ms in self.members.values()), strict=True)
+                every = [zip(self.members, row, strict=True) for row in values]
+                return [{name: value for name, value in row if value is not None} for row in every]
+        return super().column(name)
 
     def __len__(self) -> int:
         return len(self.offers)

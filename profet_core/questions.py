@@ -51,7 +51,7 @@ def about(
     *,
     label: str = "",
     choices: Sequence[str] = (),
-    needs: str | tuple[str, ...] = (),
+    needs: Sequence[str] = (),
     instead_of: Sequence[str] = (),
     read: Callable[[str], object] | None = None,
 ) -> Meta:
@@ -65,8 +65,7 @@ def about(
     needs, instead_of : fields of which one is needed, and fields beside which it has no meaning.
     read : what makes a value of a text.
     """
-    needed = (needs,) if isinstance(needs, str) else needs
-    extra = {"unit": unit, "label": label, "choices": choices, "needs": needed, "instead_of": instead_of, "read": read}
+    extra = {"unit": unit, "label": label, "choices": choices, "needs": needs, "instead_of": instead_of, "read": read}
     return Meta(description=description, extra=extra)
 
 
@@ -92,7 +91,7 @@ Anchor: TypeAlias = Annotated[
     about(
         "instance or GPU that the profile was recorded on (default: the GPU named in the profile)",
         "INSTANCE|GPU",
-        needs="profile",
+        needs=["profile"],
     ),
 ]
 StepCount: TypeAlias = Annotated[
@@ -101,20 +100,20 @@ StepCount: TypeAlias = Annotated[
         "number of training steps in the profile (default: from the profile, else from its latency, else one; two for "
         "PROFET's own files)",
         "N",
-        needs="profile",
+        needs=["profile"],
     ),
 ]
 LatencyMs: TypeAlias = Annotated[
-    Number | None, about("measured step latency on the anchor, in milliseconds", "MS", needs="profile")
+    Number | None, about("measured step latency on the anchor, in milliseconds", "MS", needs=["profile"])
 ]
-ProfiledBatch: TypeAlias = Annotated[Whole | None, about("batch size of the profile", "N", needs="profile")]
-ProfiledPixels: TypeAlias = Annotated[Whole | None, about("pixel size of the profile", "N", needs="profile")]
+ProfiledBatch: TypeAlias = Annotated[Whole | None, about("batch size of the profile", "N", needs=["profile"])]
+ProfiledPixels: TypeAlias = Annotated[Whole | None, about("pixel size of the profile", "N", needs=["profile"])]
 ProfiledPrecision: TypeAlias = Annotated[
     Text | None,
     about(
         "precision of the profile, if the file does not state it (default: fp32)",
         choices=PRECISIONS[1:],
-        needs="profile",
+        needs=["profile"],
     ),
 ]
 TrainingCode: TypeAlias = Annotated[
@@ -122,14 +121,14 @@ TrainingCode: TypeAlias = Annotated[
     about(
         "code of the training: plain; channels-last and compiled; or tuned as for MLPerf (default: as profiled)",
         choices=(AS_PROFILED, *CODES),
-        needs="profile",
+        needs=["profile"],
     ),
 ]
 ValidationImages: TypeAlias = Annotated[
-    int, Meta(ge=0, le=MAX_IMAGES), about("validation images per epoch (default: 0)", "N", needs="images")
+    int, Meta(ge=0, le=MAX_IMAGES), about("validation images per epoch (default: 0)", "N", needs=["images"])
 ]
 Epochs: TypeAlias = Annotated[
-    int, Meta(ge=1, le=MAX_EPOCHS), about("number of epochs (default: 1)", "N", needs="images")
+    int, Meta(ge=1, le=MAX_EPOCHS), about("number of epochs (default: 1)", "N", needs=["images"])
 ]
 Price: TypeAlias = Annotated[Numbers, about("your own price per hour, in US dollars", "INSTANCE=USD")]
 SpotDiscount: TypeAlias = Annotated[
@@ -141,7 +140,7 @@ Parameters: TypeAlias = Annotated[
     about(
         "number of parameters, such as 25.6M (default: from the profile)",
         "N",
-        instead_of=("network",),
+        instead_of=["network"],
         read=typed_count,
     ),
 ]
@@ -229,7 +228,7 @@ class ProfileQuestion(StepsQuestion, frozen=True):
     steps: StepCount = None
     latency_ms: LatencyMs = None
     without_latency: Annotated[
-        bool, about("ignore the latency in the profile's metadata", instead_of=("latency_ms",))
+        bool, about("ignore the latency in the profile's metadata", instead_of=["latency_ms"])
     ] = False
     trust_latency: Annotated[bool, about("use the latency even if it doesn't fit the profile")] = False
     method: Annotated[Text, about("default or profet (the documented ensemble)", "NAME")] = "default"
@@ -243,10 +242,10 @@ class ProfileQuestion(StepsQuestion, frozen=True):
     ] = {}
     measured_trace: Annotated[
         Profile | None,
-        about("anchor profile of the measured workload, if not the profile itself", "TRACE", needs="measured"),
+        about("anchor profile of the measured workload, if not the profile itself", "TRACE", needs=["measured"]),
     ] = None
     measured_trace_latency_ms: Annotated[
-        Number | None, about("latency of that profile on the anchor, in milliseconds", "MS", needs="measured_trace")
+        Number | None, about("latency of that profile on the anchor, in milliseconds", "MS", needs=["measured_trace"])
     ] = None
 
 
@@ -265,9 +264,11 @@ class TrainingQuestion(ProfileQuestion, frozen=True, kw_only=True):
     runs: Annotated[
         int, Meta(ge=1, le=MAX_RUNS), about("number of such trainings, as in a sweep (default: 1)", "N")
     ] = 1
-    at_once: Annotated[bool, about("train all runs at once, each on its own machine (default: in turn on one)")] = False
+    at_once: Annotated[
+        bool, about("train all runs at once, each on its own machine (default: in turn on one)", needs=["runs"])
+    ] = False
     with_loading: Annotated[
-        bool, about("add the measured data-loading overhead, 6 to 9%", instead_of=("images_per_s_per_vcpu",))
+        bool, about("add the measured data-loading overhead, 6 to 9%", instead_of=["images_per_s_per_vcpu"])
     ] = False
     images_per_s_per_vcpu: Annotated[
         Number | None,
@@ -284,13 +285,13 @@ class TrainingQuestion(ProfileQuestion, frozen=True, kw_only=True):
         Profile | None,
         about("profile of the same network at another size; makes predictions at other sizes more accurate", "TRACE"),
     ] = None
-    second_batch: Annotated[Whole | None, about("batch size of the second profile", "N", needs="second")] = None
-    second_pixels: Annotated[Whole | None, about("pixel size of the second profile", "N", needs="second")] = None
+    second_batch: Annotated[Whole | None, about("batch size of the second profile", "N", needs=["second"])] = None
+    second_pixels: Annotated[Whole | None, about("pixel size of the second profile", "N", needs=["second"])] = None
     second_latency_ms: Annotated[
-        Number | None, about("its latency on the anchor, in milliseconds", "MS", needs="second")
+        Number | None, about("its latency on the anchor, in milliseconds", "MS", needs=["second"])
     ] = None
     second_steps: Annotated[
-        Whole | None, about("number of training steps in it (default: from that profile)", "N", needs="second")
+        Whole | None, about("number of training steps in it (default: from that profile)", "N", needs=["second"])
     ] = None
 
     def workload(self, batch_size: int) -> Workload:
@@ -326,12 +327,12 @@ class OtherCostsQuestion(TrainingQuestion, frozen=True, kw_only=True):
             "size of the data set, for storage in the cost's breakdown",
             "GIB",
             label="Data set (GiB)",
-            needs="storage_usd_per_gib_month",
+            needs=["storage_usd_per_gib_month"],
         ),
     ] = None
     storage_usd_per_gib_month: Annotated[
         Number | None,
-        about("price of storing a GiB for a month, in US dollars", "USD", label="$/GiB-month", needs="dataset_gib"),
+        about("price of storing a GiB for a month, in US dollars", "USD", label="$/GiB-month", needs=["dataset_gib"]),
     ] = None
 
 
@@ -358,10 +359,10 @@ class AdviseQuestion(OtherCostsQuestion, frozen=True, kw_only=True):
         ),
     ] = None
     checkpoint_minutes: Annotated[
-        Number | None, about("minutes between checkpoints (default: 30)", "MIN", needs="interruptions")
+        Number | None, about("minutes between checkpoints (default: 30)", "MIN", needs=["interruptions"])
     ] = None
     restart_minutes: Annotated[
-        Number | None, about("minutes until training goes on after one (default: 5)", "MIN", needs="interruptions")
+        Number | None, about("minutes until training goes on after one (default: 5)", "MIN", needs=["interruptions"])
     ] = None
     include_retired: Annotated[bool, about("include retired instances, which are never recommended")] = False
     compare: Annotated[Names | None, about("compare two instances")] = None
@@ -405,7 +406,7 @@ class EstimateQuestion(StepsQuestion, frozen=True):
     profile: Annotated[Profile | None, about("profile of the network to compare with", "TRACE")] = None
     anchor: Annotated[
         Text | None,
-        about("instance or GPU that the profile or the log is of", "INSTANCE|GPU", needs=("profile", "log")),
+        about("instance or GPU that the profile or the log is of", "INSTANCE|GPU", needs=["profile", "log"]),
     ] = None
     latency_ms: LatencyMs = None
     profiled_precision: ProfiledPrecision = None
@@ -463,7 +464,7 @@ class ScaleoutQuestion(StepsQuestion, frozen=True):
         about(
             "measured step latency on one GPU, in milliseconds, instead of a profile",
             "MS",
-            instead_of=("profile", "precision"),
+            instead_of=["profile", "precision", "checkpointing"],
         ),
     ] = None
     batch: Annotated[Whole | None, about("keep this batch size per GPU (default: the profiled one)", "N")] = None
@@ -538,9 +539,9 @@ class ScaleQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     fixed_classes: Annotated[
         bool, about("along pixels: fixed number of classes (in the data it grows from 10 to 1000)")
     ] = False
-    known_at: Annotated[Whole | None, about("another size between, with its latency", "N", needs="known_ms")] = None
+    known_at: Annotated[Whole | None, about("another size between, with its latency", "N", needs=["known_ms"])] = None
     known_ms: Annotated[
-        Number | None, about("its latency, which the default curve passes through", "MS", needs="known_at")
+        Number | None, about("its latency, which the default curve passes through", "MS", needs=["known_at"])
     ] = None
 
 
@@ -564,12 +565,12 @@ class QuestionField(NamedTuple):
     type: Any
     kinds: tuple[inspect.Type, ...]
     default: object
-    unit: str
-    label: str
-    choices: Sequence[str]
-    needs: Sequence[str]
-    instead_of: Sequence[str]
-    read: Callable[[str], object] | None
+    unit: str = ""
+    label: str = ""
+    choices: Sequence[str] = ()
+    needs: Sequence[str] = ()
+    instead_of: Sequence[str] = ()
+    read: Callable[[str], object] | None = None
 
     @property
     def required(self) -> bool:
@@ -584,7 +585,7 @@ class QuestionField(NamedTuple):
     @property
     def is_log(self) -> bool:
         """Whether it is a log."""
-        return self.kinds[0] == inspect.type_info(TrainingLog)
+        return getattr(self.kinds[0], "cls", None) is TrainingLog
 
     @property
     def is_flag(self) -> bool:
@@ -602,15 +603,47 @@ class QuestionField(NamedTuple):
         return any(isinstance(kind, inspect.DictType) for kind in self.kinds)
 
     @property
-    def bounds(self) -> tuple[float, float]:
+    def bounds(self) -> tuple[Any, Any]:
         """Smallest and largest number."""
-        low, high = _bounds(self.kinds[0])
-        return low, high
+        kind = self.kinds[0]
+        assert isinstance(kind, inspect.IntType | inspect.FloatType), "only numbers have bounds"
+        return kind.gt if kind.ge is None else kind.ge, kind.lt if kind.le is None else kind.le
 
     @property
     def wanted(self) -> str:
         """What its value must be, in words."""
-        return " or ".join(dict.fromkeys(map(_wanted, self.kinds)))
+        return " or ".join(dict.fromkeys(self._wanted(kind) for kind in self.kinds))
+
+    def _wanted(self, kind: inspect.Type) -> str:
+        match kind:
+            case inspect.BoolType():
+                return "true or false"
+            case inspect.IntType() | inspect.FloatType():
+                what = "a whole number" if isinstance(kind, inspect.IntType) else "a number"
+                low, high = self.bounds
+                if low in (1, SMALLEST_NUMBER) and high == LARGEST_NUMBER:
+                    return f"{what} above 0, at most {LARGEST_NUMBER:g}"
+                return f"{what} from {low:g} to {high:,}"
+            case inspect.StrType():
+                return f"text of at most {kind.max_length} characters"
+            case inspect.LiteralType():
+                return f"one of {', '.join(map(str, kind.values))}"
+            case inspect.DictType(value_type=inspect.FloatType()):
+                return f"at most {MAX_ENTRIES} names with a number above 0 each, such as g4dn.xlarge=0.4"
+            case inspect.DictType():
+                return f"at most {MAX_ENTRIES} names with a time each, such as RTX 4090=46ms"
+            case inspect.CollectionType():
+                of = "names"
+                match _plain(kind.item_type):
+                    case inspect.IntType():
+                        of = "whole numbers"
+                    case inspect.StructType() as part:
+                        required = [cell.name for cell in part.fields if cell.required]
+                        of = f"objects with {', '.join(required)} and known columns"
+                return f"a list of at most {kind.max_length} {of}"
+        if self.is_log:
+            return f"a log: a file, or its text of at most {MAX_LOG_CHARACTERS:,} characters"
+        return "a profile: an object, a file, or the name of a network without one"
 
 
 @cache
@@ -628,15 +661,22 @@ def fields_of(question: type[msgspec.Struct]) -> Mapping[str, QuestionField]:
             kind = kind.type
         kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
         kinds = tuple(_plain(alternative) for alternative in kinds if not isinstance(alternative, inspect.NoneType))
-        default = (
-            field.default_factory()
-            if field.default is NODEFAULT and field.default_factory is not NODEFAULT
-            else field.default
-        )
+        default = field.default if field.default_factory is NODEFAULT else field.default_factory()
         if isinstance(kinds[0], inspect.LiteralType):
             more["choices"] = kinds[0].values
         fields[name] = QuestionField(name, more.pop("description"), field.type, kinds, default, **more)
     return fields
+
+
+def _plain(kind: inspect.Type) -> inspect.Type:
+    return kind.type if isinstance(kind, inspect.Metadata) else kind
+
+
+@cache
+def _values_of(question: type[msgspec.Struct]) -> type[msgspec.Struct]:
+    """Declare the values of a question but for its files, all of them optional."""
+    values = [(field.name, field.type, None) for field in fields_of(question).values() if not field.is_file]
+    return msgspec.defstruct(f"{question.__name__}Values", values)
 
 
 def ask(
@@ -646,7 +686,7 @@ def ask(
     of_texts: bool = False,
     read: ReadFile | None = None,
 ) -> Question:
-    """Make a question of the values that were given.
+    """Make a question of the values that were given; None is as good as no value.
 
     Parameters
     ----------
@@ -659,16 +699,18 @@ def ask(
     InputError : a field is unknown, missing or of another kind, contradicts another, or has no meaning without it; one
         line that names it, or both.
     """
-    fields, values = fields_of(question), {}
+    fields = fields_of(question)
     for name in given:
         if name not in fields:
             shown = ascii(name) if len(name) <= 60 else f"{name[:57]!a}..."
             raise InputError(f"Unknown field {shown}: choose from {', '.join(fields)}.")
     files = {name: value for name, value in given.items() if fields[name].is_file}
-    for name, value in given.items():
-        # None is as good as no value.
-        if name not in files and (value is not None or fields[name].required):
-            values[name] = _value(fields[name], value, of_texts)
+    others = {
+        name: value
+        for name, value in given.items()
+        if name not in files and (value is not None or fields[name].required)
+    }
+    values = _converted(question, others, of_texts)
     for name, field in fields.items():
         if field.required and name not in given:
             raise InputError(f"{{{name}}} is missing: {field.help}.", name)
@@ -680,35 +722,43 @@ def ask(
     return question(**values)
 
 
-def _value(field: QuestionField, given: Any, of_texts: bool) -> object:
+def _converted(question: type[msgspec.Struct], given: Mapping[str, object], of_texts: bool) -> dict[str, object]:
+    """Return values of the declared types; InputError names the first that is of another."""
+    fields, kind = fields_of(question), _values_of(question)
     try:
-        value = _of_texts(field, given) if of_texts else given
-        # One stands for a list of one.
-        if isinstance(value, str) and value and field.is_many:
-            value = _of_texts(field, [value])
-        elif isinstance(field.kinds[0], inspect.CollectionType) and not isinstance(value, Collection):
-            value = [value]
-        # Numbers of numpy are Python's here.
-        value = msgspec.convert(getattr(value, "item", lambda: value)(), field.type, strict=not of_texts)
+        values = {name: _of_texts(fields[name], value, of_texts) for name, value in given.items()}
+        found = msgspec.convert(values, kind, strict=not of_texts)
     except (ValidationError, LookupError, ValueError):
-        raise InputError(f"{{{field.name}}} must be {field.wanted}{_shown(given)}.", field.name) from None
-    if not all(text.isprintable() for text in _texts(value)):
-        raise InputError(f"{{{field.name}}} must be {field.wanted}, without control characters.", field.name)
-    return value
+        if len(given) > 1:
+            # One alone says which it is.
+            return {name: _converted(question, {name: value}, of_texts)[name] for name, value in given.items()}
+        ((name, value),) = given.items()
+        raise InputError(f"{{{name}}} must be {fields[name].wanted}{_shown(value)}.", name) from None
+    for name in given:
+        if not all(text.isprintable() for text in _texts(getattr(found, name))):
+            raise InputError(f"{{{name}}} must be {fields[name].wanted}, without control characters.", name)
+    return {name: getattr(found, name) for name in given}
 
 
-def _of_texts(field: QuestionField, texts: Sequence[str]) -> object:
-    """Read a value from texts; ValueError if they are of another kind."""
+def _of_texts(field: QuestionField, given: Any, of_texts: bool) -> object:
+    """Return what a value of JSON or Python, or texts, are for a field; ValueError if they are of another kind."""
+    if not of_texts:
+        # Numbers of numpy are Python's here, and one stands for a list of one.
+        value = given.item() if hasattr(given, "item") else given
+        if isinstance(value, str) and value and field.is_many:
+            return _of_texts(field, [value], True)
+        is_list = isinstance(field.kinds[0], inspect.CollectionType)
+        return [value] if is_list and not isinstance(value, Collection) else value
     match field.kinds:
         case [inspect.DictType()]:
-            return {name.strip(): number.strip() for name, number in (text.split("=", 1) for text in texts)}
+            return {name.strip(): number.strip() for name, number in (text.split("=", 1) for text in given)}
         case [inspect.CollectionType(item_type=inspect.StructType())]:
-            return msgspec.json.decode(texts[-1])
+            return msgspec.json.decode(given[-1])
         case [inspect.CollectionType()]:
-            return list(chain.from_iterable(map(names, texts)))
+            return list(chain.from_iterable(map(names, given)))
         case [inspect.CollectionType(), inspect.DictType()]:
-            return list(texts)
-    (text,) = texts
+            return list(given)
+    (text,) = given
     if field.read is not None:
         return field.read(text)
     return text or (True if field.is_flag else text)
@@ -730,78 +780,25 @@ def _texts(value: object) -> list[str]:
 def _check_together(fields: Mapping[str, QuestionField], values: Mapping[str, object]) -> None:
     """Refuse fields that contradict each other, or that have no meaning without another one."""
     given = {name for name, value in values.items() if value is not None and value != fields[name].default}
-
-    def is_empty(name: str) -> bool:
-        return values.get(name, fields[name].default) in (None, {}, (), [], NODEFAULT)
-
     for name in given:
         field = fields[name]
         # A question that has none of them doesn't ask for them.
         needed = [other for other in field.needs if other in fields]
-        if needed and all(map(is_empty, needed)):
+        if needed and not given.intersection(needed):
             raise InputError(f"{{{name}}} needs {' or '.join(f'{{{other}}}' for other in needed)}.", name, *needed)
         for other in given.intersection(field.instead_of):
             raise InputError(f"Give {{{name}}} or {{{other}}}, not both.", name, other)
-    for name, why in _OF_SPOT.items():
-        if name in given and values.get("market") not in (SPOT, ANY_MARKET):
-            raise InputError(f"{why}: {{{name}}} needs {{market}} {SPOT} or {ANY_MARKET}.", name, "market")
-    if "at_once" in given and "runs" not in given:
-        raise InputError("{at_once} needs several {runs}.", "at_once", "runs")
+    for name, (other, choices, why) in _ONLY_FOR.items():
+        if name in given and values.get(other, fields[other].default) not in choices:
+            raise InputError(f"{why}: {{{name}}} needs {{{other}}} {' or '.join(choices)}.", name, other)
 
 
-#: Field -> what it says about spot machines alone.
-_OF_SPOT = {"interruptions": "Only spot machines are interrupted", "spot_discount": "Only spot prices have a discount"}
-
-
-def _plain(kind: inspect.Type) -> inspect.Type:
-    return kind.type if isinstance(kind, inspect.Metadata) else kind
-
-
-def _wanted(kind: inspect.Type) -> str:
-    match kind:
-        case inspect.BoolType():
-            return "true or false"
-        case inspect.IntType():
-            return f"a whole number{_range(kind)}"
-        case inspect.FloatType():
-            return f"a number{_range(kind)}"
-        case inspect.StrType():
-            return f"text of at most {kind.max_length} characters"
-        case inspect.LiteralType():
-            return f"one of {', '.join(map(str, kind.values))}"
-        case inspect.DictType():
-            of, example = (
-                ("number above 0", "g4dn.xlarge=0.4")
-                if isinstance(kind.value_type, inspect.FloatType)
-                else ("time", "RTX 4090=46ms")
-            )
-            return f"at most {MAX_ENTRIES} names with a {of} each, such as {example}"
-        case inspect.CollectionType():
-            match _plain(kind.item_type):
-                case inspect.IntType():
-                    of = "whole numbers"
-                case inspect.StructType() as part:
-                    required = [cell.name for cell in part.fields if cell.required]
-                    of = f"objects with {', '.join(required)} and known columns"
-                case _:
-                    of = "names"
-            return f"a list of at most {kind.max_length} {of}"
-    if kind == inspect.type_info(TrainingLog):
-        return f"a log: a file, or its text of at most {MAX_LOG_CHARACTERS:,} characters"
-    return "a profile: an object, a file, or the name of a network without one"
-
-
-def _bounds(kind: inspect.Type) -> tuple[Any, Any]:
-    assert isinstance(kind, inspect.IntType | inspect.FloatType), "only numbers have bounds"
-    return kind.gt if kind.ge is None else kind.ge, kind.lt if kind.le is None else kind.le
-
-
-def _range(kind: inspect.IntType | inspect.FloatType) -> str:
-    """' above 0', ' from 1 to 10,000'."""
-    low, high = _bounds(kind)
-    if low in (1, SMALLEST_NUMBER) and high == LARGEST_NUMBER:
-        return f" above 0, at most {LARGEST_NUMBER:g}"
-    return f" from {low:g} to {high:,}"
+#: Field -> the field and its values beside which alone it has a meaning, and why.
+_ONLY_FOR = {
+    "interruptions": ("market", (SPOT, ANY_MARKET), "Only spot machines are interrupted"),
+    "spot_discount": ("market", (SPOT, ANY_MARKET), "Only spot prices have a discount"),
+    "fixed_classes": ("axis", ("pixels",), "Only along pixels classes grow"),
+}
 
 
 def _shown(given: object) -> str:

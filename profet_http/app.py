@@ -30,7 +30,7 @@ from profet_core.answers.documents import Document, plain
 from profet_core.errors import ProfetError
 from profet_core.prediction.models import load_models, load_samples
 from profet_core.prediction.predict import predict
-from profet_http.connections import LimitConnections, prepare_process
+from profet_http.connections import prepare_process
 from profet_http.endpoints import LISTING, PAGE, PAGE_POLICY, QUESTIONS, Endpoint, openapi_document
 from profet_http.requests import BUSY, JSON, NOT_FOUND, NOT_READY, Received, RequestError, failure_of, received
 
@@ -365,9 +365,4 @@ def _json(body: bytes, status: int = 200, headers: dict[str, str] | None = None)
 def create() -> Starlette:
     """Nothing but what is below `PREFIX`; `uvicorn --factory profet_http.app:create` serves it too."""
     api = Api()
-    return Starlette(
-        routes=api.routes,
-        lifespan=api.lifespan,
-        exception_handlers={HTTPException: _failed},
-        middleware=[Middleware(LimitConnections)],
-    )
+    return Starlette(routes=api.routes, lifespan=api.lifespan, exception_handlers={HTTPException: _failed})

@@ -10,13 +10,10 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
 import uvicorn
-from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from profet_core.errors import InputError
@@ -31,90 +28,68 @@ MAX_WITHOUT_HEAD, NEW_S = 64, 0.5
 _STOP_WITHIN_S = 10
 #: An event loop accepts so many at once, before it closes any.
 _BACKLOG = 128
-_STATE = "profet_connection"
-_BUSY = JSONResponse(
-    {"error": "The server is busy: try again in a moment.", "code": "busy"},
-    503,
-    {"Retry-After": "2", "Cache-Control": "no-store", "Connection": "close"},
-)
 
 
 class LimitedConnection(H11Protocol):
-    """uvicorn's connection, which by itself waits without end for a head, as asyncio tells it what happens.
+    """uvicorn's connection, which by itself waits without end for the rest of a head."""
 
-    `LimitConnections` says when a head is there.
-    """
-
-    #: All of this process, and the timers of those that wait, the longest first.
-    every: set[LimitedConnection] = set()  # noqa: RUF012
+    #: Those of this process that wait for a head, the longest first, with their timers.
     waiting: dict[LimitedConnection, asyncio.TimerHandle] = {}  # noqa: RUF012
 
-    def __init__(self, config: uvicorn.Config, server_state: Any, app_state: dict[str, Any], _loop: Any = None) -> None:
-        super().__init__(config, server_state, {**app_state, _STATE: self}, _loop)
-        self._requests, self._has_sent_a_head = 0, False
-
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a head."""
+        """Begin to wait for a head; of too many connections the one that waits longest is closed."""
         super().connection_made(transport)
-        self._client = (transport.get_extra_info("peername") or [""])[0]
-        if len(self.every) >= MAX_CONNECTIONS and self.waiting:
+        # Beyond it uvicorn answers 503.
+        self.limit_concurrency = MAX_CONNECTIONS + 1
+        if len(self.connections) > MAX_CONNECTIONS and self.waiting:
             next(iter(self.waiting)).close()
-        self.every.add(self)
         self._wait()
-        asyncio.get_running_loop().call_later(NEW_S, self._limit_client)
+        self.loop.call_later(NEW_S, self._limit_client)
+
+    def data_received(self, data: bytes) -> None:
+        """Wait no longer once a request is there."""
+        super().data_received(data)
+        if self._is_at_work:
+            self._stop_waiting()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next head."""
+        super().on_response_complete()
+        if not self._is_at_work and not self.transport.is_closing():
+            self._wait()
+
+    def handle_websocket_upgrade(self, event: Any) -> None:
+        """Wait no longer: another protocol goes on."""
+        self._stop_waiting()
+        super().handle_websocket_upgrade(event)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer."""
-        self.close()
-        super().connection_lost(exc)
-
-    @contextmanager
-    def at_work(self) -> Iterator[None]:
-        """Wait for nothing while a request is answered, then for the next head."""
-        self._requests, self._has_sent_a_head = self._requests + 1, True
         self._stop_waiting()
-        try:
-            yield
-        finally:
-            self._requests -= 1
-            if not self._requests:
-                self._wait()
+        super().connection_lost(exc)
 
     def close(self) -> None:
         """Close it, if it is open."""
         self._stop_waiting()
-        self.every.discard(self)
         self.transport.close()
 
+    @property
+    def _is_at_work(self) -> bool:
+        return bool(self.cycle) and not self.cycle.response_complete
+
     def _wait(self) -> None:
-        self.waiting[self] = asyncio.get_running_loop().call_later(HEAD_LIMIT_S, self.close)
+        self._stop_waiting()
+        self.waiting[self] = self.loop.call_later(HEAD_LIMIT_S, self.close)
 
     def _stop_waiting(self) -> None:
         if (timer := self.waiting.pop(self, None)) is not None:
             timer.cancel()
 
     def _limit_client(self) -> None:
-        if self in self.waiting:
-            same = [one for one in self.waiting if one._client == self._client and not one._has_sent_a_head]
-            for connection in same[:-MAX_WITHOUT_HEAD]:
-                connection.close()
-
-
-class LimitConnections:
-    """ASGI middleware: a connection whose request comes here has sent a head; answers "busy" beyond the limit."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
-        connection = scope.get("state", {}).get(_STATE)
-        if not isinstance(connection, LimitedConnection):
-            await self._app(scope, receive, send)
-            return
-        with connection.at_work():
-            is_busy = scope["type"] == "http" and len(connection.every) > MAX_CONNECTIONS
-            await (_BUSY if is_busy else self._app)(scope, receive, send)
+        host = (self.client or [""])[0]
+        new = [waits for waits in self.waiting if not waits.cycle and (waits.client or [""])[0] == host]
+        for connection in new[:-MAX_WITHOUT_HEAD]:
+            connection.close()
 
 
 class OneASecond(logging.Filter):

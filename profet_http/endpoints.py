@@ -12,25 +12,16 @@ from typing import Annotated, Any, Literal, TypeAlias, cast, get_args, get_origi
 import msgspec
 from msgspec import Meta, Struct
 
-from profet_core.answers.advise import ADVICE, COSTS, answer_advise, answer_cost
-from profet_core.answers.context import Context, answer_instances
-from profet_core.answers.documents import LISTED_OFFER, Document, Keys, document, schema_hook, schema_type
-from profet_core.answers.estimate import ESTIMATE, answer_estimate
-from profet_core.answers.predict import PREDICTION, answer_predict
-from profet_core.answers.scaleout import SCALEOUT, answer_scaleout
-from profet_core.catalog import Instance
+from profet_core.answers import ENTRIES, Entry
+from profet_core.answers.context import Context, ListedOffer, answer_instances
+from profet_core.answers.documents import LISTED_OFFER, Document, Keys, document, documents, schema_hook, schema_type
 from profet_core.catalog.custom_gpus import GPU_COLUMNS, MAX_CUSTOM_GPUS, checked_custom_gpus, custom_gpu_from
 from profet_core.errors import InputError
 from profet_core.questions import (
     MAX_LOG_CHARACTERS,
     MAX_TEXT_CHARACTERS,
-    AdviseQuestion,
-    EstimateQuestion,
     InstancesQuestion,
-    PredictQuestion,
     QuestionField,
-    ScaleoutQuestion,
-    TrainingQuestion,
     about,
     fields_of,
 )
@@ -82,43 +73,28 @@ class Endpoint(Struct, frozen=True, eq=False):
             if row.instance in context.catalog:
                 raise InputError(f"Instance {row.instance} exists: give {row.name} another name.")
         answer = self.answered(context.with_custom_gpus(checked_custom_gpus(gpus)), question)
-        return [document(row, self.keys) for row in answer] if isinstance(answer, list) else document(answer, self.keys)
+        return documents(answer, self.keys) if isinstance(answer, list) else document(answer, self.keys)
 
 
-def _endpoint(summary: str, question: type[Struct], answered: Callable[[Context, Any], object], keys: Keys) -> Endpoint:
+def _endpoint(entry: Entry) -> Endpoint:
     """Make an endpoint that also takes custom GPUs."""
     request = msgspec.defstruct(
-        question.__name__.replace("Question", "Request"),
+        entry.question.__name__.replace("Question", "Request"),
         [("custom_gpus", _CUSTOM_GPUS, msgspec.field(default_factory=list))],
-        bases=(question,),
+        bases=(entry.question,),
         kw_only=True,
         frozen=True,
     )
-    return Endpoint(summary, request, answered, keys)
+    return Endpoint(f"{entry.summary[0].upper()}{entry.summary[1:]}.", request, entry.answer, entry.keys)
 
 
 #: Of the JSON of answers, here and of the commands.
 SCHEMA_VERSION = "3"
 #: Path -> the question that is posted there.
-QUESTIONS: Mapping[str, Endpoint] = {
-    "/predict": _endpoint(
-        "Predict the step latency of a profiled network on every instance.",
-        PredictQuestion,
-        answer_predict,
-        PREDICTION,
-    ),
-    "/cost": _endpoint("Predict time and cost of a training on every instance.", TrainingQuestion, answer_cost, COSTS),
-    "/advise": _endpoint("Recommend an instance for a training.", AdviseQuestion, answer_advise, ADVICE),
-    "/estimate": _endpoint(
-        "Estimate the step latency of a named network without a profile.", EstimateQuestion, answer_estimate, ESTIMATE
-    ),
-    "/scaleout": _endpoint(
-        "Predict time and cost of a training on 1 to 64 GPUs.", ScaleoutQuestion, answer_scaleout, SCALEOUT
-    ),
-}
+QUESTIONS = {f"/{name}": _endpoint(ENTRIES[name]) for name in ("predict", "cost", "advise", "estimate", "scaleout")}
 
 
-def _listed(context: Context, question: InstancesQuestion) -> list[tuple[Instance, str]]:
+def _listed(context: Context, question: InstancesQuestion) -> list[ListedOffer]:
     return answer_instances(context.models, context.catalog, question)
 
 

@@ -42,7 +42,7 @@ Row = dict[str, str]
 
 
 def read_rows(text: str) -> list[Row]:
-    """The rows of a CSV file's text."""
+    """Return the rows of a CSV file's text."""
     return list(csv.DictReader(io.StringIO(text)))
 
 
@@ -79,7 +79,7 @@ def catalog_tables(
 
 
 def listed_prices(rows: Iterable[Row], gpus: Gpus) -> Iterator[Instance]:
-    """What the rows of `CLOUDS_FILE` offer, a price for each market that has one.
+    """Return the offers of `CLOUDS_FILE`, a price for each market that has one.
 
     Raises InputError for a machine that is listed twice, has no price, or whose cloud or GPU is unknown.
     """

@@ -66,11 +66,11 @@ def cells_report(
             )
             for at, network in enumerate(networks)
         ]
-        found = pd.concat(run_tasks(judged_network, tasks, progress=progress))
-        figures_of[gpu] = {int(str(count)): _figures(rows) for count, rows in found.groupby("cells")}
+        judgements = pd.concat(run_tasks(judged_network, tasks, progress=progress))
+        figures_of[gpu] = {int(str(count)): _figures(rows) for count, rows in judgements.groupby("cells")}
     by_count = {count: {gpu: figures_of[gpu][count] for gpu in figures_of} for count in counts}
     rows = [
-        {"cells": count, "gpus": row, "mean": float(np.mean([one["mape"] for one in row.values()]))}
+        {"cells": count, "gpus": row, "mean": float(np.mean([figures["mape"] for figures in row.values()]))}
         for count, row in by_count.items()
     ]
     return {"seed": seed, "draws": draws, "networks": len(networks), "workloads": len(medians.workloads), "rows": rows}
@@ -91,25 +91,26 @@ def judged_network(
     reference = reference_of(step_model)
     prior = target_of(step_model, medians, profiled_target(medians, gpu, sheet_only=True), 0.0)
     pool, own = np.flatnonzero(allowed), np.flatnonzero(~allowed)
-    known, unseen = (
+    learned, unseen = (
         [steps_of(known_of(step_model, medians, name, latencies, True), rows) for name in others]
         for latencies, rows in ((measured_latencies(medians), pool), (predicted, own))
     )
     new_ms = medians.latency_ms[gpu]
-    found = []
+    errors = []
     for count, draw, seed in draws:
         chosen = choose_cells(medians, allowed, count, np.random.default_rng(seed))
         cells = MeasuredCells(np.searchsorted(pool, chosen), new_ms[chosen], medians.architectures[chosen])
-        fitted = calibrate(dict(zip(others, known, strict=True)), reference, prior, cells)
+        fitted = calibrate(dict(zip(others, learned, strict=True)), reference, prior, cells)
         steps = UnprofiledSteps(fitted.target, medians.with_latency[gpu].of(own), new_ms[own])
         back = map_to_profiled(step_model, reference, steps).by_instance
         names = {"draw": draw, "cells": count}
-        served = [fitted.served(one, reference) for one in unseen]
-        found += [judged_estimate(one, new_ms[own], to_new=True, **names) for one in served]
-        found += [
-            judged(one.latency_ms, medians.latency_ms[name][own], to_new=False, **names) for name, one in back.items()
+        served = [fitted.served(answer, reference) for answer in unseen]
+        errors += [judged_estimate(answer, new_ms[own], to_new=True, **names) for answer in served]
+        errors += [
+            judged(answer.latency_ms, medians.latency_ms[name][own], to_new=False, **names)
+            for name, answer in back.items()
         ]
-    return pd.concat(found)
+    return pd.concat(errors)
 
 
 def _figures(rows: pd.DataFrame) -> dict[str, float]:

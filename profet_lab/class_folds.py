@@ -34,13 +34,15 @@ WEIGHTS = (0.2, 0.6, 0.2)
 
 
 def ensemble_ms(members_ms: np.ndarray) -> np.ndarray:
-    """The ensemble's latencies, (rows, members) -> (rows,)."""
+    """Return the ensemble's latencies, (rows, members) -> (rows,)."""
     return combine(members_ms, "geometric mean", WEIGHTS)
 
 
 class OutOfFold(Struct, frozen=True):
-    """What members predict of rows they did not learn from.
+    """Predictions of members for rows they did not learn from.
 
+    Attributes
+    ----------
     rows : name of held-out rows -> boolean mask of them, (rows,).
     members_ms : (pair, name) -> member latencies, (held-out rows, members), milliseconds.
     """
@@ -49,22 +51,22 @@ class OutOfFold(Struct, frozen=True):
     members_ms: Mapping[tuple[Pair, str], np.ndarray]
 
     def ensemble_ms(self, pair: Pair, name: str) -> np.ndarray:
-        """The ensemble's latencies, (held-out rows,)."""
+        """Return the ensemble's latencies, (held-out rows,)."""
         return ensemble_ms(self.members_ms[pair, name])
 
     def all_ensemble_ms(self, pair: Pair) -> np.ndarray:
-        """The same of all rows, (rows,), where each was held out once."""
+        """Return the latencies of all rows, (rows,), where each was held out once."""
         return ensemble_ms(self._all_members_ms(pair))
 
     def all_spread(self, pair: Pair) -> np.ndarray:
-        """Standard deviation of the logarithms of the members' latencies of all rows, (rows,)."""
+        """Return the standard deviation of the logarithms of the members' latencies of all rows, (rows,)."""
         return np.asarray(np.log(self._all_members_ms(pair)).std(axis=1))
 
     def _all_members_ms(self, pair: Pair) -> np.ndarray:
-        found = np.empty((len(next(iter(self.rows.values()))), len(MEMBERS)))
+        latencies_ms = np.empty((len(next(iter(self.rows.values()))), len(MEMBERS)))
         for name, rows in self.rows.items():
-            found[rows] = self.members_ms[pair, name]
-        return found
+            latencies_ms[rows] = self.members_ms[pair, name]
+        return latencies_ms
 
 
 #: What the models of one pair learn from, and the rows (boolean masks) they then predict, by name.
@@ -85,10 +87,10 @@ def one_held_out(groups: np.ndarray, pairs: Sequence[Pair], latency_known: bool,
 def predict_cases(
     bank: ClassBank, cases: Sequence[FoldCase], *, seed: int, steps: int = STEPS, progress: Progress | None = None
 ) -> list[OutOfFold]:
-    """Of each case: fit every member on every fold and predict the fold's held-out rows."""
+    """Fit every member on every fold of each case, and predict the fold's held-out rows."""
     tasks = [(bank, member, case, seed, steps) for case in cases for member in MEMBERS]
     predicted = iter(run_tasks(_predict_member, tasks, progress=progress, units=steps))
-    found = []
+    out_of_fold = []
     for case in cases:
         by_member = [next(predicted) for _ in MEMBERS]
         members_ms = {
@@ -96,8 +98,10 @@ def predict_cases(
             for number, (training, held_out) in enumerate(case)
             for name in held_out
         }
-        found.append(OutOfFold({name: rows for _, held_out in case for name, rows in held_out.items()}, members_ms))
-    return found
+        out_of_fold.append(
+            OutOfFold({name: rows for _, held_out in case for name, rows in held_out.items()}, members_ms)
+        )
+    return out_of_fold
 
 
 def _predict_member(
@@ -160,6 +164,8 @@ def fit_scale(
 ) -> IntervalScale:
     """Fit an `IntervalScale` to out-of-fold predictions.
 
+    Parameters
+    ----------
     members_ms : pair -> members' latencies (rows, members).
     ensemble_ms : pair -> the ensemble's, (rows,).
     true_ms : pair -> measured, (rows,).
@@ -221,10 +227,12 @@ def half_widths(
 ) -> dict[Pair, np.ndarray]:
     """Log half-widths of the 90 % intervals of held-out rows, pair -> (rows,).
 
+    Parameters
+    ----------
     scale_of : name of held-out rows, architectures among them -> scale from errors on other architectures.
     distance_tables : anchor -> `distances`.
     """
-    found = {pair: np.empty(len(bank.architectures)) for pair in pairs}
+    widths = {pair: np.empty(len(bank.architectures)) for pair in pairs}
     for name, rows in predicted.rows.items():
         inside = np.unique(bank.architectures[rows]).tolist()
         scale = scale_of(name, inside)
@@ -233,8 +241,8 @@ def half_widths(
             doubt = bank.inputs[anchor, latency_known].doubt[rows]
             members_ms = predicted.members_ms[(anchor, target), name][None]
             log_sd = scale.log_sd(anchor, [target], members_ms, distance, doubt)[0]
-            found[anchor, target][rows] = quantile() * log_sd
-    return found
+            widths[anchor, target][rows] = quantile() * log_sd
+    return widths
 
 
 def _least_absolute(design: np.ndarray, wanted: np.ndarray) -> np.ndarray:
@@ -249,11 +257,11 @@ def _least_absolute(design: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 def _error_by_band(distance: np.ndarray, percent: np.ndarray) -> list[float]:
     """Mean error in each distance band; a band without rows takes its neighbor's."""
     bands = np.searchsorted(DISTANCE_BANDS, distance)
-    found: list[float] = []
+    errors: list[float] = []
     for band in range(len(DISTANCE_BANDS) + 1):
         rows = bands == band
-        found.append(float(percent[rows].mean()) if rows.any() else (found[-1] if found else float(percent.mean())))
-    return found
+        errors.append(float(percent[rows].mean()) if rows.any() else (errors[-1] if errors else float(percent.mean())))
+    return errors
 
 
 #: Every other architecture is a family of its own.
@@ -275,17 +283,19 @@ def families_of(architectures: Iterable[str]) -> np.ndarray:
 def measured_report(table: pd.DataFrame, cases: Collection[str] = tuple(CASES.values())) -> dict:
     """MAPE once another workload of the same network was measured on the target, percent, mean over the pairs.
 
+    Parameters
+    ----------
     table : as `default_table` gives it.
 
     Every other workload of the network is taken as the measured one in turn (the median of its runs), and the errors
     are averaged. The weight is a constant of the program, chosen on these data.
     """
-    found: dict[str, list[float]] = {f"mape_{case}": [] for case in cases}
+    figures: dict[str, list[float]] = {f"mape_{case}": [] for case in cases}
     for _, pair in table.groupby(["anchor", "target"]):
         for case in cases:
             errors = [_network_errors(rows, case) for _, rows in pair.groupby("model")]
-            found[f"mape_{case}"].append(float(np.concatenate(errors).mean()))
-    return {name: float(np.mean(values)) for name, values in found.items()}
+            figures[f"mape_{case}"].append(float(np.concatenate(errors).mean()))
+    return {name: float(np.mean(values)) for name, values in figures.items()}
 
 
 def _network_errors(rows: pd.DataFrame, case: str) -> np.ndarray:
@@ -295,11 +305,11 @@ def _network_errors(rows: pd.DataFrame, case: str) -> np.ndarray:
     sizes = rows.groupby(WORKLOAD)[["batch_size", "pixels"]].first().to_numpy()
     metas = [ProfileMeta(batch_size=int(batch), pixels=int(pixels)) for batch, pixels in sizes]
     medians = rows.groupby(WORKLOAD)[["true_ms", case]].median()
-    known = np.log((medians["true_ms"] / medians[case]).to_numpy())
+    measured = np.log((medians["true_ms"] / medians[case]).to_numpy())
     errors = np.empty(len(rows))
     for number, meta in enumerate(metas):
         others = [other for other in range(len(metas)) if other != number]
-        transferred = np.array([share_transferred(meta, metas[other]) * known[other] for other in others])
+        transferred = np.array([share_transferred(meta, metas[other]) * measured[other] for other in others])
         here = workload == number
         left = log_error[here][:, None] - transferred[None, :]
         errors[here] = 100 * np.abs(np.exp(-left) - 1).mean(axis=1)
@@ -386,21 +396,21 @@ def fastest_report(table: pd.DataFrame) -> dict:
     """
     medians = table.groupby(["anchor", "target", *WORKLOAD])[["true_ms", WITH_LATENCY]].median().reset_index()
     truth = medians.groupby(["target", *WORKLOAD])["true_ms"].first().unstack("target")
-    found = {}
+    fastest = {}
     for anchor, part in medians.groupby("anchor"):
         predicted = part.pivot(index=WORKLOAD, columns="target", values=WITH_LATENCY)
         predicted[anchor] = truth[anchor]
         predicted = predicted[truth.columns].loc[truth.index]
         picked = truth.to_numpy()[np.arange(len(truth)), predicted.to_numpy().argmin(axis=1)]
         best = truth.to_numpy().min(axis=1)
-        found[anchor] = {
+        fastest[anchor] = {
             "right_percent": float(100 * (picked == best).mean()),
             "regret_percent": float(100 * (picked / best - 1).mean()),
         }
     return {
-        "by_anchor": found,
-        "right_percent": float(np.mean([row["right_percent"] for row in found.values()])),
-        "regret_percent": float(np.mean([row["regret_percent"] for row in found.values()])),
+        "by_anchor": fastest,
+        "right_percent": float(np.mean([row["right_percent"] for row in fastest.values()])),
+        "regret_percent": float(np.mean([row["regret_percent"] for row in fastest.values()])),
     }
 
 
@@ -439,7 +449,7 @@ def nested_scale(
     outer: str,
     distance_tables: Mapping[str, np.ndarray],
 ) -> IntervalScale:
-    """The interval scale for a held-out architecture, from networks that saw neither it nor the error's own."""
+    """Return the interval scale for a held-out architecture, from networks that saw neither it nor the error's own."""
     others = [inner_name(str(name), outer) for name in np.unique(bank.architectures) if name != outer]
     nearest = {name: nearest_other(table, bank.architectures, [outer]) for name, table in distance_tables.items()}
     return scale_of_folds(bank, inner_folds, pairs, others, nearest)
@@ -465,16 +475,16 @@ def default_table(
     parts = {pair: bank.workloads.assign(anchor=pair[0], target=pair[1]) for pair in wanted}
     for pair, part in parts.items():
         part["true_ms"] = bank.latency_ms[pair[1]]
-    for known, case in CASES.items():
+    for latency_known, case in CASES.items():
         cases = [
-            one_held_out(bank.architectures, wanted, known),
-            one_held_out(bank.architectures, wanted, known, sizes_known=True),
-            one_held_out(families_of(bank.architectures), wanted, known),
-            one_held_out(families_of(bank.architectures), wanted, known, sizes_known=True),
-            two_held_out(bank, wanted, known),
+            one_held_out(bank.architectures, wanted, latency_known),
+            one_held_out(bank.architectures, wanted, latency_known, sizes_known=True),
+            one_held_out(families_of(bank.architectures), wanted, latency_known),
+            one_held_out(families_of(bank.architectures), wanted, latency_known, sizes_known=True),
+            two_held_out(bank, wanted, latency_known),
         ]
         predicted = predict_cases(bank, cases, seed=seed, steps=steps, progress=progress)
-        for pair, columns in _columns(bank, wanted, known, predicted).items():
+        for pair, columns in _columns(bank, wanted, latency_known, predicted).items():
             for name, values in columns.items():
                 parts[pair][f"{case}{name}"] = values
     return pd.concat(parts.values(), ignore_index=True)
@@ -493,11 +503,11 @@ def _columns(
         return nested_scale(bank, wanted, inner, outer, tables)
 
     def family_scale(_: str, inside: list[str]) -> IntervalScale:
-        """The networks behind these errors had seen the family: to avoid that takes a third level of folds."""
+        """Return the scale from networks that had seen the family: to avoid that takes a third level of folds."""
         others = [str(name) for name in names if name not in inside]
         return scale_of_folds(bank, plain, wanted, others, nearest)
 
-    found: dict[Pair, dict[str, np.ndarray]] = {pair: {} for pair in wanted}
+    by_pair: dict[Pair, dict[str, np.ndarray]] = {pair: {} for pair in wanted}
     for name, out_of_fold, scale in (
         ("", plain, scale_of),
         ("_and_sizes", sized, scale_of),
@@ -505,7 +515,7 @@ def _columns(
         ("_family_and_sizes", sized_by_family, family_scale),
     ):
         half = half_widths(bank, wanted, out_of_fold, scale, tables, latency_known)
-        for pair, columns in found.items():
+        for pair, columns in by_pair.items():
             columns[name], columns[f"{name}_half"] = out_of_fold.all_ensemble_ms(pair), half[pair]
             columns[f"{name}_spread"] = out_of_fold.all_spread(pair)
-    return found
+    return by_pair

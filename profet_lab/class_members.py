@@ -42,8 +42,10 @@ RATIO_ROWS = 20
 
 
 class PairTraining(Struct, frozen=True):
-    """What one model learns: a pair, from some rows of the measurements.
+    """Training data of one model: a pair, from some rows of the measurements.
 
+    Attributes
+    ----------
     rows : boolean mask.
     latency_known, sizes_known : what the model sees of a profile besides its operations.
     """
@@ -82,6 +84,8 @@ class PairTraining(Struct, frozen=True):
 class Recipe(Struct, frozen=True):
     """How one member is trained.
 
+    Attributes
+    ----------
     activation : of the hidden layers.
     dropout : share of hidden values dropped while training.
     composed : share of the training samples that are two workloads run one after the other.
@@ -106,6 +110,8 @@ RECIPES = {
 class MemberModels(Struct, frozen=True):
     """Models of one member, each of a pair and its training rows: networks or boosted trees.
 
+    Attributes
+    ----------
     constants : (models, 1, ...), as `members.network_latency` takes them.
     typical_log_ratio : (models,).
     unseen : (models, classes).
@@ -139,7 +145,7 @@ class MemberModels(Struct, frozen=True):
 def _training_inputs(
     bank: ClassBank, member: str, training: PairTraining, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]:
-    """Inputs, class times and latency of some rows, (rows, ...), and classes unseen in training, (classes,)."""
+    """Return inputs, class times and latency of some rows, (rows, ...), and classes unseen in training, (classes,)."""
     unseen, inputs = training.unseen(bank), bank.inputs[training.anchor, training.latency_known]
     classes = np.where(unseen, 0.0, inputs.classes_ms[rows])
     latency = None if inputs.latency_ms is None else inputs.latency_ms[rows]
@@ -150,6 +156,8 @@ def _training_inputs(
 class StepRows(NamedTuple):
     """Rows of one step, for every network its own; tensors (networks, rows, ...), milliseconds.
 
+    Attributes
+    ----------
     classes, latency : of the anchor's profiles, (..., classes) and (..., 1); the latter None if it is not known.
     sizes : (..., 2), None if they are not known.
     target_latency, target_classes : what is learned, (..., 1) and (..., device classes).
@@ -165,6 +173,8 @@ class StepRows(NamedTuple):
 class RowSampler:
     """Draws each network's rows from those it may learn from, some of them two workloads run one after the other.
 
+    Attributes
+    ----------
     composed : the share of these.
     """
 
@@ -181,18 +191,18 @@ class RowSampler:
             tf.constant(table, tf.float32) for table in (classes, device_ms, latency, bank.sizes)
         )
         # Each network's rows, repeated to the longest, (networks, longest), and how many, (networks, 1).
-        self._lengths = np.array([[each.rows.sum()] for each in trainings], np.float32)
+        self._lengths = np.array([[training.rows.sum()] for training in trainings], np.float32)
         longest = int(self._lengths.max())
-        rows = [np.resize(np.flatnonzero(each.rows), longest) for each in trainings]
+        rows = [np.resize(np.flatnonzero(training.rows), longest) for training in trainings]
         self._rows_by_network = np.stack(rows).astype(np.int32)
         # All instances' rows lie in one table, one instance after the other.
         self._anchor, self._target = (
-            np.array([[names.index(getattr(each, end)) * count] for each in trainings], np.int32)
+            np.array([[names.index(getattr(training, end)) * count] for training in trainings], np.int32)
             for end in ("anchor", "target")
         )
 
     def rows(self, number: tf.Tensor) -> StepRows:
-        """The rows of a step."""
+        """Return the rows of a step."""
         drawn, row = self._draw([self._seed, number])
         if self._composed:
             drawn = self._with_second(drawn, number)
@@ -216,7 +226,7 @@ class RowSampler:
         return drawn, row
 
     def _with_second(self, first: StepRows, number: tf.Tensor) -> StepRows:
-        """The rows, to some of which a second workload is added."""
+        """Return the rows, to some of which a second workload is added."""
         second, _ = self._draw([self._seed + 1, number])
         both = tf.cast(tf.random.stateless_uniform(self.shape, [self._seed + 2, number]) < self._composed, tf.float32)
         # The second workload weighs about as much as the first, give or take a factor e.
@@ -251,7 +261,7 @@ class OneCycle(keras.optimizers.schedules.LearningRateSchedule):
         self.peak, self.steps = peak, steps
 
     def __call__(self, step: tf.Tensor) -> tf.Tensor:
-        """The rate at a step."""
+        """Return the rate at a step."""
         done = tf.cast(step, tf.float32) / max(self.steps - 1, 1)
         rise = _cosine(self.peak / 25, self.peak, tf.minimum(done / 0.3, 1.0))
         fall = _cosine(self.peak, self.peak / 250_000, tf.clip_by_value((done - 0.3) / 0.7, 0.0, 1.0))
@@ -270,7 +280,7 @@ def fit_member(
     steps: int = STEPS,
     progress: Progress | None = None,
 ) -> MemberModels:
-    """A model of the member for each training, which sees its own rows alone; the same is known of all profiles.
+    """Return a model of the member for each training, which sees its own rows alone; the same is known of all profiles.
 
     `steps` is the networks' number, which are trained all together; progress counts every member as so many.
     """
@@ -280,15 +290,15 @@ def fit_member(
             progress(steps)
         return trees
     recipe, device = RECIPES[member], bank.device_classes
-    parts = [_prepare(bank, member, each) for each in trainings]
-    mean, deviation, *known = (np.stack(part) for part in zip(*parts, strict=True))
+    parts = [_prepare(bank, member, training) for training in trainings]
+    mean, deviation, *fitted = (np.stack(part) for part in zip(*parts, strict=True))
     widths = (mean.shape[-1], *HIDDEN, outputs_of(member, device))
     layers = _initial_layers(len(trainings), widths, recipe, seed)
     optimizer = keras.optimizers.AdamW(OneCycle(PEAK_RATE, steps), weight_decay=WEIGHT_DECAY)
     variables = [value for layer in layers for value in layer]
     optimizer.build(variables)
     sampler = RowSampler(bank, trainings, recipe.composed, seed)
-    shift, scale, constants = (tf.constant(value, tf.float32) for value in (mean, deviation, known[0]))
+    shift, scale, constants = (tf.constant(value, tf.float32) for value in (mean, deviation, fitted[0]))
 
     # Compiled, the class-ratio network's many small sums run slower than TensorFlow's own kernels.
     @tf.function(jit_compile=member == HOMOGENEOUS)
@@ -310,7 +320,7 @@ def fit_member(
     # Standardization is folded into the first layer.
     kernels[0] = kernels[0] / np.swapaxes(deviation, 1, 2)
     biases[0] = biases[0] - mean @ kernels[0]
-    return MemberModels(member, known[0], known[1], known[2], tuple(kernels), tuple(biases))
+    return MemberModels(member, fitted[0], fitted[1], fitted[2], tuple(kernels), tuple(biases))
 
 
 def _prepare(
@@ -343,7 +353,7 @@ def _initial_layers(networks: int, widths: Sequence[int], recipe: Recipe, seed: 
 
 
 def _dropout_masks(shape: tuple[int, int], dropout: float, seed: int, number: tf.Tensor) -> list[tf.Tensor]:
-    """What dropout multiplies each hidden layer by: 0, or 1 over the share that is kept. Empty: no dropout."""
+    """Return dropout's factors for each hidden layer: 0, or 1 over the share that is kept. Empty: no dropout."""
     masks = [
         tf.random.stateless_uniform((*shape, width), [seed + 4 + layer, number]) > dropout
         for layer, width in enumerate(HIDDEN if dropout else ())

@@ -26,7 +26,7 @@ _EVERY, _MAX_SEARCH = 3, 120
 def held_out_estimates(
     measurements: Measurements, folder: Path, progress: Progress | None = None
 ) -> Mapping[str, pd.Series]:
-    """What the rates estimate of PROFET's cells without their network, or without their family, by `HELD_OUT`.
+    """Return estimates of PROFET's cells by the rates without their network, or without their family, by `HELD_OUT`.
 
     Returns
     -------
@@ -37,7 +37,7 @@ def held_out_estimates(
     is_cell = (rows["source"] == PROFET).to_numpy()
     cells = rows[is_cell].rename(columns={"network": "model"})
     keys = pd.MultiIndex.from_frame(cells[["instance", *_STEP]])
-    found = {}
+    estimates = {}
     for ending, names in {"": rows["network"].to_numpy(), "_family": families_of(rows["network"])}.items():
         judged = [is_cell & (names == name) for name in np.unique(names[is_cell])]
         alike = [~is_cell & rows["family"].isin(rows.loc[held, "family"]).to_numpy() for held in judged]
@@ -46,8 +46,8 @@ def held_out_estimates(
         latency_ms = np.full(len(rows), np.nan)
         for held, effects in zip(judged, fits, strict=True):
             latency_ms[held] = predicted_ms(every.subset(held), effects)
-        found[ending] = pd.Series(latency_ms[is_cell], keys)
-    return found
+        estimates[ending] = pd.Series(latency_ms[is_cell], keys)
+    return estimates
 
 
 def counts_report(table: pd.DataFrame, estimates: Mapping[str, pd.Series]) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def counts_report(table: pd.DataFrame, estimates: Mapping[str, pd.Series]) -> di
     mape, coverage_90, median_interval_pct : of each case, "_family" of families held out; percent.
     fitted : case -> weights fitted on all networks.
     """
-    found: dict[str, Any] = {"fitted": {}}
+    report: dict[str, Any] = {"fitted": {}}
     table = table.assign(family=families_of(table["model"]))
     here = table[["anchor", "target", *_STEP, "repeat", "true_ms"]]
     # On the anchor, the same run.
@@ -98,26 +98,26 @@ def counts_report(table: pd.DataFrame, estimates: Mapping[str, pd.Series]) -> di
                 weight = fitted_weight([part[~held] for part in parts.values()], case)
                 latency_ms[held], half[held] = _joined(judged[held], weight)
             figures = error_figures(np.log(latency_ms / judged["true_ms"]), pd.Series(half, judged.index))
-            found |= {f"{figure}_{case}{ending}": figures[figure] for figure in ("mape", "coverage_90")}
+            report |= {f"{figure}_{case}{ending}": figures[figure] for figure in ("mape", "coverage_90")}
             # Half-widths as everywhere in this report: the mean of the way up and the way down.
-            found[f"median_interval_pct_{case}{ending}"] = float(100 * np.median(np.sinh(half)))
+            report[f"median_interval_pct_{case}{ending}"] = float(100 * np.median(np.sinh(half)))
         weight = fitted_weight(list(parts.values()), case)
-        found["fitted"][case] = {name: round(getattr(weight, name), 4) for name in CountsWeight.__struct_fields__}
-    return found
+        report["fitted"][case] = {name: round(getattr(weight, name), 4) for name in CountsWeight.__struct_fields__}
+    return report
 
 
 def fitted_weight(parts: list[pd.DataFrame], case: str) -> CountsWeight:
-    """The weights of least error on these rows, and the width that covers them as often as it should."""
+    """Return the weights of least error on these rows, and the width that covers them as often as it should."""
     rows = pd.concat([part[part["is_used"]] for part in parts])
     few = rows.iloc[::_EVERY]
     start = WEIGHTS[case == WITH_LATENCY]
 
-    def weight_of(found: np.ndarray) -> CountsWeight:
-        members_log_sd, counts_log_sd = np.exp(found[:2]).tolist()
-        return CountsWeight(members_log_sd, counts_log_sd, float(found[2]) if len(found) > 2 else 0.0, width=1.0)
+    def weight_of(numbers: np.ndarray) -> CountsWeight:
+        members_log_sd, counts_log_sd = np.exp(numbers[:2]).tolist()
+        return CountsWeight(members_log_sd, counts_log_sd, float(numbers[2]) if len(numbers) > 2 else 0.0, width=1.0)
 
-    def error(found: np.ndarray) -> float:
-        latency_ms, _ = _joined(few, weight_of(found))
+    def error(numbers: np.ndarray) -> float:
+        latency_ms, _ = _joined(few, weight_of(numbers))
         return float(np.abs(np.log(latency_ms / few["true_ms"].to_numpy())).mean())
 
     logs = np.log([start.members_log_sd, start.counts_log_sd])

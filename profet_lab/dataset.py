@@ -83,6 +83,8 @@ MAX_ROWS = {CELLS_FILE: 500_000, OPERATIONS_FILE: 30_000_000}
 class DataSource(Struct, frozen=True):
     """Where cells are from.
 
+    Attributes
+    ----------
     name : what the cells call it; the same name with other files is another source.
     kind : what was read: `profet tables` or `collection`.
     files : name of a file that was read -> its SHA-256.
@@ -96,7 +98,7 @@ class DataSource(Struct, frozen=True):
 
 
 class InstanceFacts(Struct, frozen=True):
-    """What is known of an instance's machine; empty: unknown."""
+    """Known facts about an instance's machine; empty: unknown."""
 
     gpu: str = ""
     driver: str = ""
@@ -104,8 +106,10 @@ class InstanceFacts(Struct, frozen=True):
 
 
 class Dataset(Struct, frozen=True):
-    """What a folder of the layout holds.
+    """Content of a folder of the layout.
 
+    Attributes
+    ----------
     cells : the columns of `CELLS`, sorted by `KEY`; what may be unset is NaN or NA.
     operations : the columns of `OPERATIONS`, sorted by cell and operation.
     sources : in the order they came.
@@ -134,6 +138,8 @@ class Dataset(Struct, frozen=True):
 def ordered(cells: pd.DataFrame, operations: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Both tables in their order, cells numbered from 0, without operations that took no time.
 
+    Parameters
+    ----------
     cells : `cell` may be any numbers that `operations` names them by, each once.
     """
     cells = cells[CELLS.names].sort_values(KEY, ignore_index=True, kind="stable")
@@ -163,8 +169,10 @@ def dataset_from_tables(
     source: DataSource,
     instances: Mapping[str, InstanceFacts] | None = None,
 ) -> Dataset:
-    """A dataset of one source.
+    """Return a dataset of one source.
 
+    Parameters
+    ----------
     cells : `cell` and the columns of `KEY`, framework and precision aside; the others where they are known.
     operations : the columns of `OPERATIONS`.
     instances : what is known of the machines; by default their GPUs as the catalog has them.
@@ -207,14 +215,14 @@ def _check_counts(cells: pd.DataFrame, source: DataSource) -> None:
 def known_gpu(instance: str) -> str:
     """Full name of an instance's GPU by the catalog; empty: unknown."""
     try:
-        known = load_shipped().get(instance)
+        listed = load_shipped().get(instance)
     except ProfetError:
         return ""
-    return known.gpu if known else ""
+    return listed.gpu if listed else ""
 
 
 def cell_words(cell: pd.Series) -> str:
-    """A cell in a message.
+    """Return a cell in a message.
 
     >>> cell_words(pd.Series({"instance": "p2.xlarge", "model": "VGG16", "pixels": 64, "batch_size": 16, "repeat": 1}))
     'VGG16, 64 pixels, batch 16, repeat 1 on p2.xlarge'
@@ -232,6 +240,8 @@ _SAME = 1e-9
 def merged(datasets: Sequence[Dataset], names: Sequence[str]) -> Dataset:
     """One dataset of all cells of several; the same in whichever order they come.
 
+    Parameters
+    ----------
     names : what each is called in messages.
     """
 
@@ -245,14 +255,14 @@ def merged(datasets: Sequence[Dataset], names: Sequence[str]) -> Dataset:
     return joined
 
 
-def _joined(one: Dataset, other: Dataset, name: str) -> Dataset:
-    instances = _instances(one.instances, other.instances, name)
-    sources, renamed = _sources(one.sources, other.sources)
-    cells = pd.concat([one.cells, other.cells.assign(source=other.cells["source"].map(renamed))], ignore_index=True)
+def _joined(first: Dataset, other: Dataset, name: str) -> Dataset:
+    instances = _instances(first.instances, other.instances, name)
+    sources, renamed = _sources(first.sources, other.sources)
+    cells = pd.concat([first.cells, other.cells.assign(source=other.cells["source"].map(renamed))], ignore_index=True)
     # Numbers of the second go on where those of the first end.
-    first = len(one.cells)
-    cells["cell"] = np.concatenate([one.cells["cell"], other.cells["cell"] + first])
-    operations = pd.concat([one.operations, other.operations.assign(cell=other.operations["cell"] + first)])
+    count = len(first.cells)
+    cells["cell"] = np.concatenate([first.cells["cell"], other.cells["cell"] + count])
+    operations = pd.concat([first.operations, other.operations.assign(cell=other.operations["cell"] + count)])
     again = cells[cells.duplicated(KEY)]
     if len(again):
         _check_same(cells, operations, again, name)
@@ -263,26 +273,26 @@ def _joined(one: Dataset, other: Dataset, name: str) -> Dataset:
 
 
 def _instances(
-    one: Mapping[str, InstanceFacts], other: Mapping[str, InstanceFacts], name: str
+    first: Mapping[str, InstanceFacts], other: Mapping[str, InstanceFacts], name: str
 ) -> dict[str, InstanceFacts]:
-    instances = dict(one)
+    instances = dict(first)
     for instance, facts in other.items():
-        known = instances.get(instance, facts)
+        joined = instances.get(instance, facts)
         for fact in ("gpu", "driver", "host"):
-            ours, theirs = getattr(known, fact), getattr(facts, fact)
+            ours, theirs = getattr(joined, fact), getattr(facts, fact)
             if ours and theirs and ours != theirs:
                 raise DataError(
                     f"{name} says that {instance} has {fact} {theirs}, another source says {ours}: give one of "
                     "them another instance name."
                 )
-            known = replace(known, **{fact: ours or theirs})
-        instances[instance] = known
+            joined = replace(joined, **{fact: ours or theirs})
+        instances[instance] = joined
     return instances
 
 
-def _sources(one: Sequence[DataSource], other: Sequence[DataSource]) -> tuple[tuple[DataSource, ...], dict[str, str]]:
+def _sources(first: Sequence[DataSource], other: Sequence[DataSource]) -> tuple[tuple[DataSource, ...], dict[str, str]]:
     """All sources, and what the second's are called; another source of the same name gets a number."""
-    sources, renamed = list(one), {}
+    sources, renamed = list(first), {}
     for source in other:
         same = next((kept for kept in sources if replace(kept, name=source.name) == source), None)
         if same is None:
@@ -301,8 +311,8 @@ def _check_same(cells: pd.DataFrame, operations: pd.DataFrame, again: pd.DataFra
     for column in _CONTENT:
         differs |= ~_equal(pairs[column], pairs[f"{column}_again"])
     differs |= [
-        not np.array_equal(one, other)
-        for one, other in zip(pairs["latency_repeats_ms"], pairs["latency_repeats_ms_again"], strict=True)
+        not np.array_equal(first, other)
+        for first, other in zip(pairs["latency_repeats_ms"], pairs["latency_repeats_ms_again"], strict=True)
     ]
     first_of = pd.Series(pairs["cell"].to_numpy(), index=pairs["cell_again"].to_numpy())
     repeated = operations[operations["cell"].isin(again["cell"])]
@@ -319,11 +329,11 @@ def _check_same(cells: pd.DataFrame, operations: pd.DataFrame, again: pd.DataFra
         )
 
 
-def _equal(one: pd.Series, other: pd.Series) -> np.ndarray:
-    if not pd.api.types.is_numeric_dtype(one):
-        return (one == other).to_numpy(bool)
-    first, second = (column.to_numpy(float, na_value=np.nan) for column in (one, other))
-    return np.isclose(first, second, rtol=_SAME, atol=0.0, equal_nan=True)
+def _equal(first: pd.Series, other: pd.Series) -> np.ndarray:
+    if not pd.api.types.is_numeric_dtype(first):
+        return (first == other).to_numpy(bool)
+    ours, theirs = (column.to_numpy(float, na_value=np.nan) for column in (first, other))
+    return np.isclose(ours, theirs, rtol=_SAME, atol=0.0, equal_nan=True)
 
 
 _RUN = [*WORKLOAD, "repeat"]
@@ -333,8 +343,10 @@ _LATENCIES = ["instance", *_RUN, "batch_latency_ms", "epoch_latency_s"]
 def measurements_from_dataset(
     dataset: Dataset, instances: Sequence[str] | None = None, *, framework: str | None = None
 ) -> Measurements:
-    """The profiled runs that all `instances` have in common, and every latency of them.
+    """Return the profiled runs that all `instances` have in common, and every latency of them.
 
+    Parameters
+    ----------
     instances : whose runs; None: all of the dataset.
     framework : cells of this one only; None: whatever there is, if that is one a run.
 
@@ -418,6 +430,8 @@ Rows = list[dict[str, Any]]
 def check_dataset(dataset: Dataset, gpus: Gpus) -> dict[str, Rows]:
     """Look a dataset through; nothing in it is changed.
 
+    Parameters
+    ----------
     gpus : those with specs.
 
     Returns
@@ -449,7 +463,7 @@ def _instance(
     cells, gpu = dataset.cells[dataset.cells["instance"] == name], dataset.instances[name].gpu
     runs = cells.groupby(_WORKLOAD).size()
     ratio, off = (table.loc[table["instance"] == name] for table in (ratios, deviations))
-    each = {
+    facts = {
         column: sorted(cells[column].unique().tolist()) for column in ("model", "pixels", "batch_size", "precision")
     }
     return {
@@ -462,19 +476,19 @@ def _instance(
         },
         "profiled": int(cells["steps_profiled"].notna().sum()),
         "workloads": len(runs),
-        "models": each["model"],
-        "pixels": each["pixels"],
-        "batch_sizes": each["batch_size"],
+        "models": facts["model"],
+        "pixels": facts["pixels"],
+        "batch_sizes": facts["batch_size"],
         "repeats": int(runs.max()) if len(runs) else 0,
         "frameworks": sorted({f"{row.framework} {row.framework_version}".strip() for row in cells.itertuples()}),
-        "precisions": each["precision"],
+        "precisions": facts["precision"],
         "step_ratio": float(ratio["ratio"].median()) if len(ratio) else None,
         "noise_percent": float(100 * off["off"].mean()) if len(off) else None,
     }
 
 
 def _deviations(cells: pd.DataFrame) -> pd.DataFrame:
-    """Runs of workloads that ran more than once, and by what share each is `off` its workload's median."""
+    """Return runs of workloads that ran more than once, and by what share each is `off` its workload's median."""
     cells = cells[(cells["batch_latency_ms"] > 0) & (cells["batch_latency_ms"] < np.inf)]
     workloads = cells.groupby(["instance", *_WORKLOAD])["batch_latency_ms"]
     ratio = cells["batch_latency_ms"] / workloads.transform("median")

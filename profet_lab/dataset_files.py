@@ -39,17 +39,21 @@ from profet_lab.measurements.tables import LATENCIES_FILE, PROFILES_FILE, DataEr
 from profet_profiles import VERSION as PROGRAM_VERSION
 from profet_profiles.profet_json import VERSION_1_STEPS, parse_json
 from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX
+from profet_profiles.whole_files import open_to_read
 
 
 def file_bytes(path: Path, *, most_bytes: int, remedy: str) -> bytes:
-    """The content of a file of at most so many bytes.
+    """Return the content of a file of at most so many bytes.
 
+    Parameters
+    ----------
     remedy : what to do where there is none.
     """
     try:
         if path.stat().st_size > most_bytes:
             raise DataError(f"{path} has more than {most_bytes // 2**20} MB: keep to fewer measurements.")
-        return path.read_bytes()
+        with open_to_read(path) as file:
+            return file.read()
     except FileNotFoundError:
         raise DataError(f"No {path.name} in {path.parent}: {remedy}.") from None
     except OSError as error:
@@ -57,8 +61,10 @@ def file_bytes(path: Path, *, most_bytes: int, remedy: str) -> bytes:
 
 
 def parquet_table(data: bytes, path: Path, *, most_rows: int, remedy: str, schema: pa.Schema | None = None) -> pa.Table:
-    """The table in a Parquet file's content.
+    """Return the table in a Parquet file's content.
 
+    Parameters
+    ----------
     path : what errors name.
     remedy : what to do about a damaged file.
     schema : what its columns must be; None for any.
@@ -96,12 +102,12 @@ def read_dataset(folder: Path) -> Dataset:
         hashes = {name: str(document["files"][name]) for name in TABLES}
         sources = tuple(
             DataSource(
-                _text(one["name"]),
-                _text(one["kind"]),
-                {_text(name): _text(hash_) for name, hash_ in one["files"].items()},
-                _text(one["licence"]),
+                _text(source["name"]),
+                _text(source["kind"]),
+                {_text(name): _text(hash_) for name, hash_ in source["files"].items()},
+                _text(source["licence"]),
             )
-            for one in document["sources"]
+            for source in document["sources"]
         )
         instances = {
             _text(name): InstanceFacts(*(_text(facts[fact]) for fact in ("gpu", "driver", "host")))
@@ -158,7 +164,7 @@ def _text(value: object) -> str:
 
 def _check_references(folder: Path, dataset: Dataset) -> None:
     cells, operations = dataset.cells, dataset.operations
-    for path, known in (
+    for path, names in (
         (folder / CELLS_FILE, cells["cell"].is_unique),
         (folder / CELLS_FILE, cells["instance"].isin(list(dataset.instances)).all()),
         (folder / CELLS_FILE, cells["source"].isin([source.name for source in dataset.sources]).all()),
@@ -166,7 +172,7 @@ def _check_references(folder: Path, dataset: Dataset) -> None:
         (folder / OPERATIONS_FILE, all(_is_line(text) for text in operations["operation"].unique())),
         (folder / OPERATIONS_FILE, operations["cell"].isin(dataset.profiled["cell"]).all()),
     ):
-        if not known:
+        if not names:
             raise _damaged(path)
 
 
@@ -320,7 +326,7 @@ def read_store(folder: Path) -> Dataset:
 
 
 def _gpu(manifest: Mapping[str, Any], instance: str) -> str:
-    """The catalog's full name of a GPU as a driver calls it; as it is called where the catalog has none."""
+    """Return the catalog's full name of a GPU as a driver calls it; as it is called where the catalog has none."""
     name = _fact_line(manifest.get("gpu"))
     if not name:
         return known_gpu(instance)
@@ -334,7 +340,7 @@ def _gpu(manifest: Mapping[str, Any], instance: str) -> str:
 
 
 def _fact_line(value: object) -> str:
-    """A fact of the manifest as one line."""
+    """Return a fact of the manifest as one line."""
     if isinstance(value, dict | list):
         value = json.dumps(value, sort_keys=True)
     line = "".join(sign if sign.isprintable() else " " for sign in str(value)) if value not in (None, "") else ""
@@ -342,7 +348,7 @@ def _fact_line(value: object) -> str:
 
 
 def read_folder(path: Path) -> Dataset:
-    """A folder of the layout, or one source."""
+    """Return a folder of the layout, or one source."""
     return read_dataset(path) if is_dataset(path) else read_sources([path])
 
 

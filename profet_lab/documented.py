@@ -93,7 +93,7 @@ def fit_dense(
 
 
 def training_steps(rows: int, epochs: int = EPOCHS) -> int:
-    """Steps that `fit_dense` takes where the longest has `rows` training rows."""
+    """Return steps that `fit_dense` takes where the longest has `rows` training rows."""
     return epochs * -(-rows // BATCH_SIZE)
 
 
@@ -140,7 +140,7 @@ def cluster_names(names: Sequence[str], cut: float = CLUSTER_CUT) -> tuple[tuple
 
 
 def fit_features(measurements: Measurements, rows: np.ndarray) -> FeatureSpec:
-    """The features that the profiles of `rows` (boolean mask, all instances) define, and no other row.
+    """Return the features that the profiles of `rows` (boolean mask, all instances) define, and no other row.
 
     An operation that takes no time in any of these rows is unknown to the features.
     """
@@ -288,7 +288,9 @@ def documented_table(
 def documented_report(table: pd.DataFrame) -> dict:
     """Accuracy per pair, pooled per anchor and overall, as the `validate` command's JSON contract has it.
 
-    `table` : as `documented_table` gives it.
+    Parameters
+    ----------
+    table : as `documented_table` gives it.
     """
     rows = [
         {"anchor": anchor, "target": target, **_accuracy(part), "by_model": _by_model(part)}
@@ -345,7 +347,7 @@ InnerMs = Callable[[str, pd.DataFrame], np.ndarray]
 
 
 def scaler_report(measurements: Measurements, predictions: pd.DataFrame | None) -> dict:
-    """The baseline's four settings: batch and pixels, each from true and from predicted end latencies.
+    """Return the baseline's four settings: batch and pixels, each from true and from predicted end latencies.
 
     "settings" has the documented scaler, "settings_default" the default one with all it may know (and each curve once
     for every other instance that its head's share may be known from). Scalers are fitted without the architecture they
@@ -373,8 +375,10 @@ def predicted_ends(rows: pd.DataFrame, predictions: pd.DataFrame, predicted: str
     parts = []
     for (anchor, target), part in predictions.groupby(["anchor", "target"]):
         true, ends = (curves_of(part, value, axis) for value in ("true_ms", predicted))
-        known = true.assign(low_ms=ends.iloc[:, 0], high_ms=ends.iloc[:, -1], anchor=str(anchor), instance=str(target))
-        parts.append(known.rename_axis(index=["model", "other_size"], columns=None).reset_index())
+        ends_ms = true.assign(
+            low_ms=ends.iloc[:, 0], high_ms=ends.iloc[:, -1], anchor=str(anchor), instance=str(target)
+        )
+        parts.append(ends_ms.rename_axis(index=["model", "other_size"], columns=None).reset_index())
     return pd.concat(parts, ignore_index=True).merge(rows[[*_KEYS, "head_share"]], on=_KEYS, how="left")
 
 
@@ -382,28 +386,28 @@ def scaled(inner_ms: InnerMs, ends: pd.DataFrame, axis: str) -> pd.DataFrame:
     """Columns instance, true_ms and scaled_ms, a row each inner size of each curve."""
     parts = []
     for model, part in ends.groupby("model"):
-        found = inner_ms(str(model), part)
+        inner = inner_ms(str(model), part)
         parts += [
-            pd.DataFrame({"instance": part["instance"], "true_ms": part[size], "scaled_ms": found[:, column]})
+            pd.DataFrame({"instance": part["instance"], "true_ms": part[size], "scaled_ms": inner[:, column]})
             for column, size in enumerate(KNOTS[axis][1:-1])
         ]
     return pd.concat(parts, ignore_index=True)
 
 
 def learned_inner_ms(rows: pd.DataFrame, axis: str) -> InnerMs:
-    """The default scaler of each held-out architecture; falling ends, refused when serving, count as level."""
+    """Return the default scaler of each held-out architecture; falling ends, refused when serving, count as level."""
     scalers = dict(held_out_scalers(rows, axis))
 
     def inner_ms(model: str, part: pd.DataFrame) -> np.ndarray:
-        low_ms, high_ms, *known = part[["low_ms", "high_ms", "other_size", "head_share"]].to_numpy(float).T
+        low_ms, high_ms, *sizes = part[["low_ms", "high_ms", "other_size", "head_share"]].to_numpy(float).T
         rising_ms = np.maximum(high_ms, low_ms * (1 + 1e-9))
-        return scalers[model].inner_ms(part["instance"].tolist(), low_ms, rising_ms, *known)
+        return scalers[model].inner_ms(part["instance"].tolist(), low_ms, rising_ms, *sizes)
 
     return inner_ms
 
 
 def documented_inner_ms(measurements: Measurements, axis: str) -> InnerMs:
-    """The documented scaler of each instance, fitted without each architecture."""
+    """Return the documented scaler of each instance, fitted without each architecture."""
     curves = {name: latency_curves(measurements, name, axis) for name in measurements.instances}
     inner = np.array(KNOTS[axis][1:-1], float)
 

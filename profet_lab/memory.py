@@ -66,11 +66,11 @@ def ran_elsewhere(cells: pd.DataFrame) -> tuple[int, int]:
     ran = cells.pivot(index=WORKLOAD, columns="instance", values="ran")
     memory = cells.groupby("instance")["memory_gib"].first()
     failures = pairs = 0
-    for one in ran.columns:
+    for instance in ran.columns:
         for other in ran.columns:
-            if one != other and memory[other] >= memory[one]:
-                pairs += int(ran[one].sum())
-                failures += int((ran[one] & ~ran[other]).sum())
+            if instance != other and memory[other] >= memory[instance]:
+                pairs += int(ran[instance].sum())
+                failures += int((ran[instance] & ~ran[other]).sum())
     return failures, pairs
 
 
@@ -90,7 +90,7 @@ def log_room(formula: MemoryFormula, cells: pd.DataFrame) -> np.ndarray:
 
 
 def activations_gib(formula: MemoryFormula, table: pd.DataFrame) -> pd.Series:
-    """True activations of each row by the memory model, GiB."""
+    """Return true activations of each row by the memory model, GiB."""
     values = formula.per_convolution * table["convolution_values"] + formula.per_other * table["other_values"]
     return values * table["batch_size"] * GIB_PER_VALUE
 
@@ -103,8 +103,8 @@ def fit_formula(cells: pd.DataFrame) -> MemoryFormula:
     """
     batch = cells["batch_size"] * GIB_PER_VALUE
     terms = [cells["parameters"] * GIB_PER_VALUE, cells["convolution_values"] * batch, cells["other_values"] * batch]
-    found = most_likely(np.column_stack([np.ones(len(cells)), *terms]), cells, astuple(PRIOR))
-    return MemoryFormula(*found.tolist())
+    fitted = most_likely(np.column_stack([np.ones(len(cells)), *terms]), cells, astuple(PRIOR))
+    return MemoryFormula(*fitted.tolist())
 
 
 def most_likely(terms: np.ndarray, cells: pd.DataFrame, prior: Sequence[float]) -> np.ndarray:
@@ -130,12 +130,12 @@ def held_out_log_room(cells: pd.DataFrame) -> np.ndarray:
 
 
 def calibrate_formula(formula: MemoryFormula, cells: pd.DataFrame) -> MemoryFormula:
-    """The memory model with the `log_scale` that makes held-out architectures most likely."""
+    """Return the memory model with the `log_scale` that makes held-out architectures most likely."""
     return replace(formula, log_scale=_likeliest_scale(held_out_log_room(cells), cells["ran"]))
 
 
 def _likeliest_scale(room: np.ndarray, ran: pd.Series, known: float = 0.0, times: np.ndarray | float = 1.0) -> float:
-    """The scale under which what ran is most likely; each `room` has the logistic scale hypot(known, scale x times)."""
+    """Return the most likely scale of what ran; each `room` has the logistic scale hypot(known, scale x times)."""
     sign = np.where(ran, 1.0, -1.0)
 
     def loss(log_scale: float) -> float:
@@ -179,8 +179,8 @@ def recorded_cells(cells: pd.DataFrame, peaks: pd.DataFrame) -> pd.DataFrame:
     peaks : the table of `PEAKS_FILE`.
     """
     recorded, network = peaks[peaks["batch_size"] == RECORDED_BATCH], ["model", "pixels"]
-    found = cells.merge(recorded[network].assign(peak_gib=recorded[TENSORFLOW_PEAK] / 2**30), on=network)
-    return found.assign(growth=found["batch_size"] / RECORDED_BATCH)
+    with_peaks = cells.merge(recorded[network].assign(peak_gib=recorded[TENSORFLOW_PEAK] / 2**30), on=network)
+    return with_peaks.assign(growth=with_peaks["batch_size"] / RECORDED_BATCH)
 
 
 def fit_peak(cells: pd.DataFrame, peaks: pd.DataFrame) -> PeakRelation:
@@ -363,14 +363,14 @@ def fit_memory(
 
 
 def memory_tables(measurements: Measurements, folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """What `fit_memory` is fitted on: cells and profiles. `folder` holds `architectures.csv`."""
+    """Return the rows that `fit_memory` takes: cells and profiles. `folder` holds `architectures.csv`."""
     architectures, catalog = load_architectures(folder), load_shipped()
     cells = memory_cells(measurements.all_latencies, architectures, catalog)
     return cells, traffic_table(measurements, architectures, catalog)
 
 
 def memory_content(measurements: Measurements, folder: Path) -> dict:
-    """What `memory.json` holds, fitted on all measurements; `folder` holds them and `architectures.csv`."""
+    """Return the content of `memory.json`, fitted on all measurements; `folder` holds them and `architectures.csv`."""
     cells, traffic = memory_tables(measurements, folder)
     fitted_on = {
         "source": "PROFET measurements, github.com/ddps-lab/profet (MIT)",
@@ -388,16 +388,16 @@ def memory_content(measurements: Measurements, folder: Path) -> dict:
 
 
 def measured_networks(cells: pd.DataFrame) -> list[dict]:
-    """What ran of each network, as `MeasuredNetwork` reads it."""
-    found = []
+    """Return the workloads of each network that ran, as `MeasuredNetwork` reads them."""
+    networks = []
     for _, network in cells.groupby("model"):
         parameters = network.groupby("pixels")["parameters"].first().items()
         largest: dict[str, dict[str, int]] = {}
         ran = network[network["ran"]].groupby(["pixels", "memory_gib"], as_index=False)["batch_size"].max()
         for row in ran.itertuples():
             largest.setdefault(str(row.pixels), {})[f"{row.memory_gib:g}"] = int(row.batch_size)
-        found.append({"parameters": {str(size): int(count) for size, count in parameters}, "largest_batch": largest})
-    return found
+        networks.append({"parameters": {str(size): int(count) for size, count in parameters}, "largest_batch": largest})
+    return networks
 
 
 #: The batch size whose profile is given; every batch size of the grid is answered for.
@@ -436,7 +436,7 @@ def memory_report(measurements: Measurements, folder: Path) -> dict:
         "ran_elsewhere": {"pairs": pairs, "failures": failures},
         "arithmetic": layers_known(measurements, folder),
         **{
-            kind: {str(known): _scores(part) for known, part in pd.concat(answers).groupby("known", sort=False)}
+            kind: {str(case): _scores(part) for case, part in pd.concat(answers).groupby("known", sort=False)}
             for kind, answers in (("served", served), ("recorded", recorded))
         },
     }
@@ -456,21 +456,24 @@ def layers_known(measurements: Measurements, folder: Path) -> dict:
     return _scores(cells.assign(probability=probability, verdict=verdict))
 
 
-def _answers(model: MemoryModel, known: str, step: StepMemory, cells: pd.DataFrame) -> pd.DataFrame:
+def _answers(model: MemoryModel, case: str, step: StepMemory, cells: pd.DataFrame) -> pd.DataFrame:
     """Columns known, ran, probability and verdict: a step judged at every size and GPU of `cells`."""
-    found = [
+    answers = [
         fit_answer(model, step, cell["memory_gib"], batch_size=cell["batch_size"], pixels=cell["pixels"])
         for cell in cells.to_dict("records")
     ]
-    columns = {"probability": [one.probability for one in found], "verdict": [one.verdict for one in found]}
-    return pd.DataFrame({"known": known, "ran": cells["ran"].to_numpy(bool), **columns})
+    columns = {
+        "probability": [answer.probability for answer in answers],
+        "verdict": [answer.verdict for answer in answers],
+    }
+    return pd.DataFrame({"known": case, "ran": cells["ran"].to_numpy(bool), **columns})
 
 
 def _served(model: MemoryModel, cells: pd.DataFrame, traffic: pd.DataFrame) -> list[pd.DataFrame]:
     """Every answer about one held-out architecture from its profiles, by `KNOWN`."""
     classes = load_operation_classes()
     memory_gib = cells.groupby("instance")["memory_gib"].first()
-    found = []
+    answers = []
     for _, profile in traffic[traffic["batch_size"] == PROFILED_BATCH].iterrows():
         times = None
         if not profile["cut"]:
@@ -479,9 +482,9 @@ def _served(model: MemoryModel, cells: pd.DataFrame, traffic: pd.DataFrame) -> l
         sizes = ProfileMeta(batch_size=PROFILED_BATCH, pixels=int(profile["pixels"]))
         meta = dataclasses.replace(sizes, parameters=int(profile["parameters"]))
         queried, ran_gib = cells[cells["pixels"] == profile["pixels"]], float(memory_gib[profile["instance"]])
-        for known, inputs in zip(KNOWN, ((meta, times), (meta, None), (sizes, None)), strict=True):
-            found.append(_answers(model, known, StepMemory(*inputs, ran_gib=ran_gib), queried))
-    return found
+        for case, inputs in zip(KNOWN, ((meta, times), (meta, None), (sizes, None)), strict=True):
+            answers.append(_answers(model, case, StepMemory(*inputs, ran_gib=ran_gib), queried))
+    return answers
 
 
 def _recorded(model: MemoryModel, cells: pd.DataFrame, peaks: pd.DataFrame) -> list[pd.DataFrame]:
@@ -492,26 +495,26 @@ def _recorded(model: MemoryModel, cells: pd.DataFrame, peaks: pd.DataFrame) -> l
         mib = float(bytes_by_size[pixels, batch_size]) / 2**20
         return ProfileMeta(batch_size=batch_size, pixels=pixels, parameters=parameters, peak_memory_mib=mib)
 
-    found = []
+    answers = []
     at_profiled = cells[cells["batch_size"] == PROFILED_BATCH]
     for _, profiled in at_profiled[at_profiled["ran"]].iterrows():
         pixels, parameters, ran_gib = profiled["pixels"], int(profiled["parameters"]), float(profiled["memory_gib"])
-        one = StepMemory(meta(pixels, PROFILED_BATCH, parameters), ran_gib=ran_gib)
-        second = replace(one, second=meta(pixels, SECOND_BATCH, parameters))
-        alone = replace(one, meta=meta(pixels, PROFILED_BATCH, None))
+        recorded = StepMemory(meta(pixels, PROFILED_BATCH, parameters), ran_gib=ran_gib)
+        second = replace(recorded, second=meta(pixels, SECOND_BATCH, parameters))
+        alone = replace(recorded, meta=meta(pixels, PROFILED_BATCH, None))
         ran_everywhere = at_profiled.loc[at_profiled["pixels"] == pixels, "ran"].all()
         queried, others = cells[(cells["pixels"] == pixels) & ran_everywhere], cells[cells["pixels"] != pixels]
         # Where dense layers take all pixels, another pixel size is another network.
         same = others["parameters"] == parameters
         questions = (
-            ("recorded peak", one, queried),
-            ("recorded peak at other pixels with the same parameters", one, others[same]),
-            ("recorded peak at other pixels with other parameters", one, others[~same]),
+            ("recorded peak", recorded, queried),
+            ("recorded peak at other pixels with the same parameters", recorded, others[same]),
+            ("recorded peak at other pixels with other parameters", recorded, others[~same]),
             (f"peaks at batch {PROFILED_BATCH} and {SECOND_BATCH}", second, queried),
             ("recorded peak without parameters", alone, queried),
         )
-        found += [_answers(model, known, step, part) for known, step, part in questions if len(part)]
-    return found
+        answers += [_answers(model, case, step, part) for case, step, part in questions if len(part)]
+    return answers
 
 
 def _scores(answers: pd.DataFrame) -> dict:

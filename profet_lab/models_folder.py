@@ -38,7 +38,7 @@ MEASUREMENTS = ("collected", "data")
 
 @contextmanager
 def new_models_folder(out: Path) -> Iterator[Path]:
-    """A new folder beside `out` to write a set of models into; after the block it takes the place of `out`.
+    """Make a new folder beside `out` to write a set of models into; after the block it takes the place of `out`.
 
     Files in `out` that are not part of the old models, such as your catalog and data, stay. An exception
     in the block leaves `out` as it was. What a killed training left is put right first, and removed.
@@ -107,7 +107,7 @@ def _keep_beside(out: Path, folder: Path) -> None:
 
 
 def _files_of(manifest: Path) -> Iterable[str]:
-    """The files that a manifest names; none where it can't be read, so that nothing is lost."""
+    """Return the files that a manifest names; none where it can't be read, so that nothing is lost."""
     try:
         content = json.loads(manifest.read_bytes())
         return [*content["files"], *content.get("coefficients", ())]
@@ -164,7 +164,7 @@ def write_signed(content: Mapping, path: Path) -> None:
 
 
 def write_coefficients(content: Mapping, path: Path) -> Path:
-    """The same of coefficients, whose folder is made. Returns `path`."""
+    """Write coefficients like signed content, make their folder, and return `path`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_signed(content, path)
     return path
@@ -178,7 +178,7 @@ def line_stack(lines: Sequence[LinearRegression]) -> DenseStack:
 
 
 def dense_stack(networks: Sequence[DenseStack]) -> DenseStack:
-    """The documented ensemble's networks; the last layer divides their microseconds into milliseconds."""
+    """Return the documented ensemble's networks; the last layer divides their microseconds into milliseconds."""
     kernels, biases = (
         [np.concatenate(layer) for layer in zip(*(getattr(network, part) for network in networks), strict=True)]
         for part in ("kernels", "biases")
@@ -190,6 +190,8 @@ def dense_stack(networks: Sequence[DenseStack]) -> DenseStack:
 def network_stack(kernels: Sequence[np.ndarray], biases: Sequence[np.ndarray], activation: str) -> DenseStack:
     """Networks that were trained in single precision, whose weights are kept in it.
 
+    Parameters
+    ----------
     kernels, biases : per layer (models, inputs, outputs) and (models, 1, outputs).
     activation : "relu" or "silu", between layers.
     """
@@ -239,6 +241,8 @@ def _boosted_node(node: dict[str, Any]) -> _Content:
 def _tree_stack(models: Sequence[Sequence[tuple[Any, Callable[[Any], _Content]]]], inputs: int) -> TreeStack:
     """All trees in one table, each level by level; where a model has fewer, leaves that add nothing stand in.
 
+    Parameters
+    ----------
     models : of each tree its root, and what gives a node's content.
     """
     nodes: list[tuple[int, int, float]] = []
@@ -249,16 +253,16 @@ def _tree_stack(models: Sequence[Sequence[tuple[Any, Callable[[Any], _Content]]]
             roots[-1].append(len(nodes))
             waiting = [root]
             for place, node in enumerate(waiting):
-                found = content(node)
-                if isinstance(found, tuple):
-                    column, threshold, left, right = found
+                split = content(node)
+                if isinstance(split, tuple):
+                    column, threshold, left, right = split
                     nodes.append((column, len(waiting) - place, threshold))
                     waiting += [left, right]
                 else:
-                    nodes.append((0, 0, found))
-    most, nothing = max(len(each) for each in roots), len(nodes)
+                    nodes.append((0, 0, split))
+    most, nothing = max(len(root) for root in roots), len(nodes)
     features, steps, numbers = (np.array(column) for column in zip(*nodes, (0, 0, 0.0), strict=True))
-    filled = np.array([[*each, *[nothing] * (most - len(each))] for each in roots])
+    filled = np.array([[*root, *[nothing] * (most - len(root))] for root in roots])
     return TreeStack(roots=filled, features=features, steps=steps, numbers=numbers, inputs=inputs)
 
 

@@ -80,7 +80,7 @@ def _rows(
         values = {key: round(value) for key, value in zip(VALUE_NAMES, counts.values, strict=True)}
         exact = {key for key in values if library == "profet" or "parameters" in key}
         numbers = {key: str(value) if key in exact else _shown(value) for key, value in values.items()}
-        first = {"own_size": int(pixels == sizes[0]), "checkpoints": checkpoints if pixels == sizes[0] else ""}
+        first = {"default_size": int(pixels == sizes[0]), "checkpoints": checkpoints if pixels == sizes[0] else ""}
         yield {"library": library, "network": name, **first, **numbers}
         if not counts.is_convolutional:
             # Known by name, to be refused.
@@ -123,7 +123,9 @@ def _of_torch(
                 module.p = 0.0
         return built
 
-    shown = (f"{each}@{pixels}" if pixels != own else each for each, pixels in sorted(checkpoints.items()))
+    shown = (
+        f"{checkpoint}@{pixels}" if pixels != own else checkpoint for checkpoint, pixels in sorted(checkpoints.items())
+    )
     return name, _sizes(own), lambda pixels: _counted(model(), pixels, run), " ".join(shown)
 
 
@@ -136,21 +138,21 @@ def _counted(model: Any, pixels: int, run: Callable[[Any, Any], Any] | None) -> 
         output = (run or (lambda model, image: model(image)))(model, image)
     output = output[0] if isinstance(output, tuple) else output
     layers = [replace(layer, flops=layer.flops // _BATCH) for layer in layers]
-    found = count([Layer(Kind.INPUT, (pixels, pixels, 3)), *layers], pixels)
+    counts = count([Layer(Kind.INPUT, (pixels, pixels, 3)), *layers], pixels)
     dense = [module for module in model.modules() if isinstance(module, torch.nn.Linear)]
     # Of images, the channels are the classes.
     classes = output.shape[1] if isinstance(output, torch.Tensor) else len(getattr(model, "names", _DETECTED_CLASSES))
     is_dense = dense and dense[-1].out_features == classes and isinstance(output, torch.Tensor) and output.dim() == 2
     is_recurrent = any(isinstance(module, torch.nn.RNNBase) for module in model.modules())
     return replace(
-        found,
+        counts,
         # What mixes pixels by recurrence is no CNN.
-        layers=found.layers._replace(spatial=0) if is_recurrent else found.layers,
+        layers=counts.layers._replace(spatial=0) if is_recurrent else counts.layers,
         classes=classes,
-        features=found.features if is_dense else 0,
-        parameters=sum(each.numel() for each in model.parameters()),
-        trainable_parameters=sum(each.numel() for each in model.parameters() if each.requires_grad),
-        dense_parameters=sum(each.numel() for module in dense for each in module.parameters()),
+        features=counts.features if is_dense else 0,
+        parameters=sum(weights.numel() for weights in model.parameters()),
+        trainable_parameters=sum(weights.numel() for weights in model.parameters() if weights.requires_grad),
+        dense_parameters=sum(weights.numel() for module in dense for weights in module.parameters()),
     )
 
 
@@ -165,7 +167,7 @@ _SUMS = ("add", "mul", "sub", "div", "rsub", "maximum", "minimum", "addcmul", "w
 
 
 def _recorder(layers: list[Layer]) -> Any:
-    """A mode in which each operator of PyTorch adds a layer."""
+    """Return a mode in which each operator of PyTorch adds a layer."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Recorder(TorchDispatchMode):
@@ -183,7 +185,7 @@ def _recorder(layers: list[Layer]) -> Any:
 
 
 def _quickly(operator: str, args: Sequence[Any]) -> Any:
-    """Outputs of the most frequent operators, which PyTorch takes long to make on the meta device; None for others."""
+    """Return outputs of the most frequent operators, which are slow on the meta device; None for others."""
     import torch
 
     name = operator.rstrip("_")
@@ -196,19 +198,19 @@ def _quickly(operator: str, args: Sequence[Any]) -> Any:
         return args[0].new_empty(args[0].shape), mean, mean
     is_other = name.endswith("softmax") or name in ("native_dropout", "pow", "bernoulli")
     is_unary = _FUNCTIONS.fullmatch(name) and not is_other
-    others = [each for each in args[1:] if isinstance(each, torch.Tensor)]
-    if is_unary or (name in ("add", "mul") and all(each.shape == args[0].shape for each in others)):
+    others = [tensor for tensor in args[1:] if isinstance(tensor, torch.Tensor)]
+    if is_unary or (name in ("add", "mul") and all(tensor.shape == args[0].shape for tensor in others)):
         return args[0] if operator.endswith("_") else torch.empty_like(args[0])
     return None
 
 
 def _layer(operator: str, args: Sequence[Any], output: Any) -> Layer | None:
-    """The layer that an operator is; None for views and what moves no values of the batch. FLOPs are the batch's."""
+    """Return an operator as a layer, with the batch's FLOPs; None for views and what moves no values of the batch."""
     first = output[0] if isinstance(output, tuple | list) else output
     shape = tuple(getattr(first, "shape", ()))
     # Concatenations take a list.
-    flat = [each for arg in args for each in (arg if isinstance(arg, list | tuple) else [arg])]
-    inputs = [each for each in flat if hasattr(each, "shape")]
+    flat = [value for arg in args for value in (arg if isinstance(arg, list | tuple) else [arg])]
+    inputs = [value for value in flat if hasattr(value, "shape")]
     flops, taken, channels = 0, 0, (0, 0)
     kind: Kind | None = None
     if operator == "convolution":
@@ -250,7 +252,7 @@ _UNET_CHANNELS = (64, 128, 256, 512, 1024)
 
 
 def _unet(is_padded: bool) -> Any:
-    """A U-Net of color images and two classes, padded and normalized; or that of the paper of 2015."""
+    """Return a U-Net of color images and two classes, padded and normalized; or that of the paper of 2015."""
     import torch
     from torch import nn
 
@@ -258,7 +260,8 @@ def _unet(is_padded: bool) -> Any:
         layers: list[nn.Module] = []
         for width in (channels, filters):
             layers.append(nn.Conv2d(width, filters, 3, padding=int(is_padded), bias=not is_padded))
-            layers += [nn.BatchNorm2d(filters)] * is_padded
+            if is_padded:
+                layers.append(nn.BatchNorm2d(filters))
             layers.append(nn.ReLU())
         return nn.Sequential(*layers)
 
@@ -325,14 +328,14 @@ def _torchvision() -> Iterator[Named]:
     resnext152 = partial(resnet.ResNet, resnet.Bottleneck, [3, 8, 36, 3], groups=32, width_per_group=4)
     yield _of_torch("resnext152_32x4d", resnext152, _DEFAULT_PIXELS)
     for name in zoo.list_models(module=zoo):
-        sizes = {each.name: each.transforms().crop_size[0] for each in zoo.get_model_weights(name)}
+        sizes = {weights.name: weights.transforms().crop_size[0] for weights in zoo.get_model_weights(name)}
         settings = {"init_weights": False} if name in ("googlenet", "inception_v3") else {}
         build = partial(zoo.get_model, name, weights=None, **settings)
         own = next(iter(sizes.values()), _DEFAULT_PIXELS)
-        yield _of_torch(name, build, own, checkpoints={f".{each}": pixels for each, pixels in sizes.items()})
+        yield _of_torch(name, build, own, checkpoints={f".{ending}": pixels for ending, pixels in sizes.items()})
     for name in zoo.list_models(module=zoo.segmentation):
         build = partial(zoo.get_model, name, weights=None, weights_backbone=None)
-        weights = {f".{each.name}": 520 for each in zoo.get_model_weights(name)}
+        weights = {f".{entry.name}": 520 for entry in zoo.get_model_weights(name)}
         yield _of_torch(name, build, 520, lambda model, image: model(image)["out"], weights)
     for name in zoo.list_models(module=zoo.detection):
         if name.startswith("keypointrcnn"):
@@ -340,7 +343,9 @@ def _torchvision() -> Iterator[Named]:
             continue
         build = partial(zoo.get_model, name, weights=None, weights_backbone=None)
         own = _DETECTOR_PIXELS.get(name, DETECTION_PIXELS)
-        yield _of_torch(name, build, own, _detected, {f".{each.name}": own for each in zoo.get_model_weights(name)})
+        yield _of_torch(
+            name, build, own, _detected, {f".{weights.name}": own for weights in zoo.get_model_weights(name)}
+        )
 
 
 def _timm() -> Iterator[Named]:
@@ -390,8 +395,8 @@ def _ultralytics() -> Iterator[Named]:
             build = partial(getattr(tasks, f"{task_class}Model"), settings, verbose=False)
             own = _DEFAULT_PIXELS if task == "cls" else 640
             # Not the networks that were first published by these names: Ultralytics adds a letter, too.
-            is_changed = base in ("yolov3", "yolov5")
-            yield _of_torch(name + "u" * is_changed, build, own, _yolo)
+            added = "u" if base in ("yolov3", "yolov5") else ""
+            yield _of_torch(name + added, build, own, _yolo)
             if base == "yolov5":
                 yield _of_torch(name, partial(_with_anchors, build), own, _yolo)
 
@@ -409,11 +414,11 @@ def _with_anchors(build: Callable[[], Any]) -> Any:
         def __init__(self, head: Any, classes: int) -> None:
             super().__init__()
             self.f, self.i = head.f, head.i
-            widths = [each[0].conv.in_channels for each in head.cv2]
+            widths = [branch[0].conv.in_channels for branch in head.cv2]
             self.convolutions = nn.ModuleList(nn.Conv2d(width, 3 * (5 + classes), 1) for width in widths)
 
         def forward(self, maps: Sequence[Any]) -> list[Any]:
-            return [each(one) for each, one in zip(self.convolutions, maps, strict=True)]
+            return [convolution(features) for convolution, features in zip(self.convolutions, maps, strict=True)]
 
     model = build()
     model.model[-1] = Head(model.model[-1], len(model.names))

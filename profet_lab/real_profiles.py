@@ -104,33 +104,33 @@ DOUBTED = "the latency is implausible"
 
 
 def _profiled(models: Models, gpu: str) -> str | None:
-    """The instance that was profiled with this GPU, if one was."""
+    """Return the instance that was profiled with this GPU, if one was."""
     shipped = load_shipped()
     return next((name for name in models.instances if shipped[name].gpu_model == gpu_model(gpu)), None)
 
 
 def _instance_of(models: Models, gpu: str) -> str:
-    """The profiled instance with this GPU, else the GPU's full name, which `one_offer_per_gpu` has."""
+    """Return the profiled instance with this GPU, else the GPU's full name, which `one_offer_per_gpu` has."""
     return _profiled(models, gpu) or models.transfer.gpus.find(gpu).name
 
 
 def measured_truth(
     models: Models, entry: RealProfile, measured: MeasuredTruth | None
 ) -> tuple[dict[str, Known], float | None]:
-    """What an entry's workload took: by the instance of each GPU, and on the profile's own GPU, milliseconds.
+    """Return an entry's measured latencies: by the instance of each GPU, and on the profile's own GPU, milliseconds.
 
     What the index itself says, then the measurements: the later one counts.
     """
     try:
-        found = {_instance_of(models, gpu): value for gpu, value in entry.elsewhere.items()}
+        truth = {_instance_of(models, gpu): value for gpu, value in entry.elsewhere.items()}
         if entry.measured is not None and measured is not None:
             source = f"PROFET measurements of {entry.measured.model}, TensorFlow 2.5"
-            found |= {name: Known(latency_ms, source) for name, latency_ms in measured(entry.measured).items()}
-        here = found.pop(_instance_of(models, entry.gpu), None) if found else None
+            truth |= {name: Known(latency_ms, source) for name, latency_ms in measured(entry.measured).items()}
+        here = truth.pop(_instance_of(models, entry.gpu), None) if truth else None
     except InputError as error:
         raise InputError(f"{entry.file}: {error}") from None
     supported = {*models.instances, *models.transfer.gpus}
-    return {name: value for name, value in found.items() if name in supported}, here.latency_ms if here else None
+    return {name: value for name, value in truth.items() if name in supported}, here.latency_ms if here else None
 
 
 def measured_latencies(measurements: Measurements, workload: Measured) -> dict[str, float]:
@@ -167,10 +167,10 @@ def real_report(models: Models, folder: Path, measured: MeasuredTruth | None = N
     checks: list[Report] = []
     readings = []
     for entry, (elsewhere, here_ms) in zip(entries, truths, strict=True):
-        reading, found = _compare(models, catalog, folder, entry, elsewhere)
+        reading, compared = _compare(models, catalog, folder, entry, elsewhere)
         steps_right = None if None in (entry.steps, reading["steps_found"]) else entry.steps == reading["steps_found"]
-        readings.append({**reading, "here_ms": here_ms, "checks": len(found), "steps_right": steps_right})
-        checks += found
+        readings.append({**reading, "here_ms": here_ms, "checks": len(compared), "steps_right": steps_right})
+        checks += compared
     profiled = of_profiled(checks)
     return {
         "pairs": [
@@ -184,23 +184,24 @@ def real_report(models: Models, folder: Path, measured: MeasuredTruth | None = N
 
 
 def of_profiled(checks: Iterable[Report]) -> list[Report]:
-    """Checks towards GPUs that were profiled for the training data: what the means are over."""
+    """Return checks towards GPUs that were profiled for the training data: what the means are over."""
     return [check for check in checks if check["basis"] == Basis.MEASURED]
 
 
 def figures(checks: Sequence[Report]) -> dict[str, float]:
     """Mean absolute error and share of measurements inside the 90% interval, percent; every check counts the same."""
     n = len(checks)
-    found: dict[str, float] = {"n": n}
+    means: dict[str, float] = {"n": n}
     for case, ending in (("with_latency", ""), ("without_latency", "_without_latency")):
         rows = [(check[case], check["truth_ms"]) for check in checks]
-        found[f"mape_{case}"] = sum(abs(100 * (row["latency_ms"] / true - 1)) for row, true in rows) / n
-        found[f"coverage_90{ending}"] = sum(100.0 * (row["low_ms"] <= true <= row["high_ms"]) for row, true in rows) / n
-    return found
+        means[f"mape_{case}"] = sum(abs(100 * (row["latency_ms"] / true - 1)) for row, true in rows) / n
+        inside = [row["low_ms"] <= true <= row["high_ms"] for row, true in rows]
+        means[f"coverage_90{ending}"] = 100.0 * sum(inside) / n
+    return means
 
 
 def grouped(checks: Iterable[Report], keys: Sequence[str]) -> list[list[Report]]:
-    """Checks that share these values, in the order they are first met."""
+    """Return checks that share these values, in the order they are first met."""
     groups: dict[tuple, list[Report]] = {}
     for check in checks:
         groups.setdefault(tuple(check[key] for key in keys), []).append(check)
@@ -210,7 +211,7 @@ def grouped(checks: Iterable[Report], keys: Sequence[str]) -> list[list[Report]]
 def _compare(
     models: Models, catalog: Catalog, folder: Path, entry: RealProfile, truth: Mapping[str, Known]
 ) -> tuple[Report, list[Report]]:
-    """What became of one entry, and its predictions beside the truth."""
+    """Return the outcome of one entry, and its predictions beside the truth."""
     reading: Report = {
         "profile": entry.file,
         "gpu": entry.gpu,
@@ -255,7 +256,7 @@ def _compare(
     except NoPredictionError as error:
         return {**reading, "refusal": str(error)}, []
     trained = models.manifest["training_data"]["architectures"]
-    rows = [{row.instance: row for row in found.predictions} for found in (given, without)]
+    rows = [{row.instance: row for row in prediction.predictions} for prediction in (given, without)]
     checks: list[Report] = [
         {
             "profile": entry.file,

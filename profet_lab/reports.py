@@ -61,7 +61,7 @@ Rows: TypeAlias = Mapping[Any, Any] | Iterable[Report]
 
 
 class Validation(Struct, frozen=True, dict=True):
-    """What a validation reads.
+    """Inputs of a validation.
 
     Attributes
     ----------
@@ -241,7 +241,7 @@ def section(name: str, report: Report, folder: Path) -> str:
 
 
 def _steps_section(report: Report) -> dict[str, Any]:
-    """Of the worst anchor each."""
+    """Return figures, each of its worst anchor."""
 
     def worst(rows: Rows, name: str) -> Report:
         return max(rows, key=lambda row: row[name])
@@ -258,7 +258,7 @@ def _steps_section(report: Report) -> dict[str, Any]:
 
 
 def read_report(path: Path, command: str, **made_for: str) -> JsonObject:
-    """A report as `command` wrote it.
+    """Return a report as `command` wrote it.
 
     Parameters
     ----------
@@ -295,7 +295,7 @@ def measured_noise(measurements: Measurements) -> dict[str, float]:
 
 
 def render(card: str, values: Mapping[str, object] | None = None) -> str:
-    """The text of a card, without blanks at the ends of lines."""
+    """Return the text of a card, without blanks at the ends of lines."""
     template = _environment().get_template("card.md.j2")
     text = "".join(template.blocks[card](template.new_context(dict(values or {}))))
     return "\n".join(line.rstrip() for line in text.split("\n"))
@@ -363,13 +363,13 @@ def listed(cells: str, rows: Rows, divider: str = ", ") -> str:
 
 
 def table(headers: str, cells: str, rows: Rows) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     lines = (headers, "|".join("---" for _ in headers.split("|")), *_filled(cells, rows))
     return "\n".join(f"| {line} |" if at != 1 else f"|{line}|" for at, line in enumerate(lines))
 
 
 def checksums(sha256: Mapping[str, str]) -> str:
-    """A list of files."""
+    """Return a list of files."""
     return listed("- `{name}`: sha256 `{value}`", sha256, "\n")
 
 
@@ -491,10 +491,10 @@ def _scaleout_section(report: Report, model: ScaleoutModel) -> dict[str, Any]:
     sets = report["data_sets"]
     what = {"network": "network", "gpu": "GPU model", "group": "framework", "count": "number of GPUs"}
     parts = [
-        {"data_set": name, "what": words, **found[by]}
-        for name, found in sets.items()
+        {"data_set": name, "what": words, **rows[by]}
+        for name, rows in sets.items()
         for by, words in what.items()
-        if by in found
+        if by in rows
     ]
     return {
         "parts": parts,
@@ -511,20 +511,19 @@ def _manycore_report() -> dict[str, Any]:
 
 
 def manycore_rows(name: str, threads: Sequence[int]) -> list[dict[str, Any]]:
-    """A published network on numbers of threads: minutes and speed-up by both models, and the published prediction."""
+    """Return rows of a published network over threads: minutes and speed-up by both models, and published minutes."""
     network, published = many_core.PUBLISHED[name], many_core.PUBLISHED_PREDICTIONS_MIN[name]
-    found = many_core.manycore(network, many_core.training_of(network), threads)
     return [
         {
             "network": name,
-            "threads": count,
-            "a_min": found["a_total_s"][place].item() / 60,
-            "b_min": found["b_total_s"][place].item() / 60,
-            "speedup_a": found["a_speedup"][place].item(),
-            "speedup_b": found["b_speedup"][place].item(),
-            "published_min": published.get(count),
+            "threads": row["threads"],
+            "a_min": row["model_a"]["total_s"] / 60,
+            "b_min": row["model_b"]["total_s"] / 60,
+            "speedup_a": row["model_a"]["speedup"],
+            "speedup_b": row["model_b"]["speedup"],
+            "published_min": published.get(row["threads"]),
         }
-        for place, count in enumerate(found["threads"].tolist())
+        for row in many_core.manycore(network, many_core.training_of(network), threads)
     ]
 
 

@@ -106,7 +106,7 @@ def make_samples(measurements: Measurements, parameters: pd.Series, folder: Path
     """
     bank = class_bank(measurements)
     rows = {choice: _repeat(measurements, choice) for choice in CHOICES}
-    held_out_ms = {known: _held_out_ms(bank, rows, known) for known in (True, False)}
+    held_out_ms = {latency_known: _held_out_ms(bank, rows, latency_known) for latency_known in (True, False)}
     out.mkdir(exist_ok=True)
     for stale in out.glob("*.json"):
         stale.unlink()
@@ -253,10 +253,10 @@ def _repeat(measurements: Measurements, choice: Choice) -> int:
     return int(rows[order[len(rows) // 2]])
 
 
-def _held_out_ms(bank: ClassBank, rows: Mapping[Choice, int], known: bool) -> dict[Choice, dict[str, float]]:
-    """What members that never saw a sample's architecture predict for it, milliseconds on each other instance."""
+def _held_out_ms(bank: ClassBank, rows: Mapping[Choice, int], latency_known: bool) -> dict[Choice, dict[str, float]]:
+    """Return predictions of members that never saw a sample's architecture, milliseconds on each other instance."""
     targets = {choice: [name for name in bank.instances if name != choice.anchor] for choice in CHOICES}
-    (out_of_fold,) = predict_cases(bank, [_sample_folds(bank, rows, targets, known)], seed=SEED)
+    (out_of_fold,) = predict_cases(bank, [_sample_folds(bank, rows, targets, latency_known)], seed=SEED)
     return {
         choice: {
             target: round(float(out_of_fold.ensemble_ms((choice.anchor, target), _name(choice))[0]), 3)
@@ -269,7 +269,7 @@ def _held_out_ms(bank: ClassBank, rows: Mapping[Choice, int], known: bool) -> di
 def _sample_folds(
     bank: ClassBank, rows: Mapping[Choice, int], targets: Mapping[Choice, Sequence[str]], latency_known: bool
 ) -> list[Fold]:
-    """A fold for each pair and architecture of the samples; samples that share one are held out together."""
+    """Return a fold for each pair and architecture of the samples; samples that share one are held out together."""
     held_out: dict[tuple[str, str, str], dict[str, np.ndarray]] = {}
     for choice, row in rows.items():
         for target in targets[choice]:
@@ -286,7 +286,7 @@ def _name(choice: Choice) -> str:
 
 
 def _sample(measurements: Measurements, choice: Choice, row: int, parameters: int) -> tuple[dict, dict]:
-    """A measured step as a profile, and its entry without predictions."""
+    """Return a measured step as a profile, and its entry without predictions."""
     times_us = measurements.times_us[choice.anchor][row].tolist()
     rows = _workload(measurements, choice)
     latency_ms = round(float(measurements.latency_ms[choice.anchor][row]), 3)
@@ -320,7 +320,7 @@ def _meta(choice: Choice, parameters: int, latency_ms: float | None = None) -> d
 
 
 def _entry(choice: Choice, latency_ms: float | None, measured_ms: Mapping[str, float]) -> dict:
-    """What the index says of a sample."""
+    """Return a sample's entry in the index."""
     return {
         "name": _name(choice),
         "title": f"{choice.title}{choice.model}, {choice.pixels} pixels, batch {choice.batch_size}, on {choice.anchor}",

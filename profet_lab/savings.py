@@ -1,4 +1,4 @@
-"""What following the advice saves, on steps that no model had seen: `python -m profet_lab.savings [DATA]`.
+"""Savings by following the advice, on steps that no model had seen: `python -m profet_lab.savings [DATA]`.
 
 Each group is one training on several GPUs, whose steps one source measured. A rule picks the GPU to rent; its cost is
 the measured step at that GPU's price, beside the cost of the GPU that PROFET's prediction picks.
@@ -30,11 +30,11 @@ _MIN_GPUS = 2
 
 def cheapest_usd_per_hour(catalog: Catalog) -> dict[str, float]:
     """GPU -> the lowest on-demand price of a machine that has it and can be rented."""
-    found: dict[str, float] = {}
+    cheapest: dict[str, float] = {}
     for offer in catalog.all_offers:
         if offer.status == AVAILABLE and offer.market == ON_DEMAND:
-            found[offer.gpu] = min(offer.usd_per_hour, found.get(offer.gpu, np.inf))
-    return found
+            cheapest[offer.gpu] = min(offer.usd_per_hour, cheapest.get(offer.gpu, np.inf))
+    return cheapest
 
 
 def _tflops(gpu: Gpu, *, is_half: bool) -> float:
@@ -89,7 +89,7 @@ def _picked(costs: pd.DataFrame, score: np.ndarray) -> np.ndarray:
 
 
 def published_steps(rows: pd.DataFrame, progress: Callable[[int], object] | None = None) -> pd.DataFrame:
-    """Published steps without a profile, their source and their network's family held out; with their source."""
+    """Return published steps without a profile, their source and their network's family held out; with their source."""
     fit_problem = problem(rows)
     held, (work_ms, launch_ms, start_ms) = held_out_steps(fit_problem, fit(fit_problem), progress)
     groups = held.groupby(["source", "network", "pixels", "mode", "batch_size"]).ngroup()
@@ -101,7 +101,7 @@ def published_steps(rows: pd.DataFrame, progress: Callable[[int], object] | None
 
 
 def measured_cells(points: Sequence[Mapping[str, Any]], gpus: Mapping[str, str]) -> pd.DataFrame:
-    """Steps that were measured on instances and predicted from another one's profile, the network held out.
+    """Return steps that were measured on instances and predicted from another one's profile, the network held out.
 
     Parameters
     ----------
@@ -133,9 +133,9 @@ def main() -> None:
         "PROFET's cells": savings(cells, of_cells),
         "PROFET's cells, time x cost": savings(cells, of_cells, power=2),
     }
-    found = [{"part": part, **row} for part, rules in parts.items() for row in rules]
+    lines = [{"part": part, **row} for part, rules in parts.items() for row in rules]
     line = "{part} | {rule} | {groups} | {more_percent:.0f}% | {dearer_percent:.0f}%"
-    print(table("measured | rule | trainings | costs more than PROFET's pick by | in", line, found))
+    print(table("measured | rule | trainings | costs more than PROFET's pick by | in", line, lines))
 
 
 if __name__ == "__main__":

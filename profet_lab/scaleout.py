@@ -24,10 +24,10 @@ from profet_core.layers.networks import named_network
 from profet_core.training.scaling_model import (
     NUMBERS,
     SCALEOUT_VERSION,
+    IntervalWidth,
     Links,
     ScaleoutModel,
     Strategy,
-    Width,
     network_sharing_ms,
     node_sharing_ms,
     one_process_ms,
@@ -95,7 +95,7 @@ def has_scale_rows(folder: Path) -> bool:
 
 
 def load_scale_rows(folder: Path) -> tuple[pd.DataFrame, dict[str, int]]:
-    """Published steps on several GPUs that have a one-GPU step beside them.
+    """Return published steps on several GPUs that have a one-GPU step beside them.
 
     Returns
     -------
@@ -141,13 +141,13 @@ def _weights(name: str) -> tuple[float, int] | None:
 
 
 def _links(name: str, data_set: str) -> Interconnect:
-    """The machine of a published GPU or platform, with the network that its data set states."""
+    """Return the machine of a published GPU or platform, with the network that its data set states."""
     node = _DGX_2 if name == "Tesla V100-SXM3-32GB" else load_interconnects().of_gpu(_LINKS_OF.get(name, name), 8)
     return node.linked(None, _NETWORK_GBIT_PER_S.get(data_set))
 
 
 def with_nodes(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with link, gpus_per_node, nodes and efficiency (share of perfect scaling that was measured)."""
+    """Return the rows with link, gpus_per_node, nodes and efficiency (share of perfect scaling that was measured)."""
     nodes = rows["interconnect"]
     per_node = np.minimum(rows["gpus"], [node.gpus for node in nodes])
     return rows.assign(
@@ -159,7 +159,7 @@ def with_nodes(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def kept(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows that are fitted and judged."""
+    """Return the rows that are fitted and judged."""
     return rows[rows["excluded"] == ""].reset_index(drop=True)
 
 
@@ -170,7 +170,7 @@ def _with_alone(table: pd.DataFrame, gpus: str, run: list[str], value: str) -> p
 
 
 def _tensorflow_2017(table: pd.DataFrame) -> pd.DataFrame:
-    """The batch size in this file is that of all GPUs."""
+    """Read the table, whose batch size is that of all GPUs."""
     device = table["local_parameter_device"].fillna("").replace("n/a", "")
     table = table.assign(batch_per_gpu=table["batch_size"] / table["num_gpus"], local_parameter_device=device)
     run = ["gpu", "model", "batch_per_gpu", "data", "variable_update", "local_parameter_device", "platform"]
@@ -196,7 +196,7 @@ def _tensorflow_2017(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _first_of(reasons: Mapping[str, Any]) -> np.ndarray:
-    """The first reason whose mask holds a row, of each row; "" if none does."""
+    """Return the first reason whose mask holds a row, of each row; "" if none does."""
     return np.select([np.asarray(rows) for rows in reasons.values()], [np.array(reason) for reason in reasons], "")
 
 
@@ -204,7 +204,7 @@ _FP32_GRADIENTS = ("fp32", "fp32-inferred", "tf32", "tf32-conv")
 
 
 def _throughputs(table: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
-    """The batch size in this file is that of one GPU."""
+    """Read the table, whose batch size is that of one GPU; and count the rows that are left out."""
     repository, file = table["source_repo"], table["source_file"].astype(str)
     # What the rows of one machine share of their file's name; a cloud has virtual machines with one, two and four GPUs.
     folder = file.str.removeprefix("logs/").str.split("[/.]", n=1, regex=True).str[0]
@@ -234,7 +234,7 @@ def _throughputs(table: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
         BROKEN_FILE: (rows["gpu"] == "TITAN Xp") & (rows["precision"] == "fp32") & (rows["gpus"] == 4),
     }
     is_one_process = rows["framework"].str.contains("torchvision")
-    found = {
+    columns = {
         "data_set": THROUGHPUTS,
         "source": rows["source_repo"] + " " + names,
         "gpu": rows["gpu"].map(gpu_model),
@@ -250,7 +250,7 @@ def _throughputs(table: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
         "latency_ms": rows["gpus"] * rows["batch_size"] / rows["images_per_s"] * MS_PER_S,
         "excluded": _first_of(excluded),
     }
-    return pd.DataFrame(found), unusable
+    return pd.DataFrame(columns), unusable
 
 
 #: Images per second of one V100 above which it trains in mixed precision: captions don't always name it.
@@ -337,10 +337,10 @@ def fitted_model(rows: pd.DataFrame) -> ScaleoutModel:
     def errors(logs: Array) -> Array:
         return np.concatenate([weights * (np.log(predicted(_model(logs))) - true_log), _PRIOR_WEIGHT * (logs - starts)])
 
-    found = least_squares(
+    solution = least_squares(
         errors, starts, loss="soft_l1", f_scale=_ROBUST_FROM, bounds=(starts - _RANGE, most), tr_solver="lsmr"
     )
-    return _model(found.x)
+    return _model(solution.x)
 
 
 def _predictor(rows: pd.DataFrame) -> Callable[[ScaleoutModel], Array]:
@@ -380,7 +380,7 @@ def _model(logs: Array) -> ScaleoutModel:
     values = dict(zip(STARTS, np.exp(logs).tolist(), strict=True))
     links = {Link(name.removeprefix(_LINK)): values.pop(name) for name in list(values) if name.startswith(_LINK)}
     links |= dict.fromkeys(_LIKE_NVLINK, links[Link.NVLINK])
-    none = Width(0.0, 0.0, 0.0)
+    none = IntervalWidth(0.0, 0.0, 0.0)
     no_widths = dict.fromkeys(Link, none)
     return ScaleoutModel(links, **values, widths={False: no_widths, True: no_widths}, network_width=none)
 
@@ -392,18 +392,18 @@ _MIN_WIDTH = 0.04
 #: Share of held-out errors that widths hold: new machines differ somewhat more.
 _HELD_SHARE = 0.92
 #: Where no row speaks of a link.
-_UNKNOWN = Width(_MIN_WIDTH, 0.8, 0.0)
+_UNKNOWN = IntervalWidth(_MIN_WIDTH, 0.8, 0.0)
 
 
 class Widths(Struct, frozen=True):
     """Widths of a process per GPU in a node, of one in all, and of several nodes."""
 
-    several: Mapping[Link, Width]
-    one_process: Mapping[Link, Width]
-    network: Width
+    several: Mapping[Link, IntervalWidth]
+    one_process: Mapping[Link, IntervalWidth]
+    network: IntervalWidth
 
-    def of(self, strategy: str, link: Link, nodes: float) -> Width:
-        """The width of one step."""
+    def of(self, strategy: str, link: Link, nodes: float) -> IntervalWidth:
+        """Return the width of one step."""
         in_node = self.one_process if strategy == Strategy.ONE_PROCESS else self.several
         return in_node[link] if nodes == 1 else self.network
 
@@ -420,10 +420,10 @@ def widths(rows: pd.DataFrame, held_out_ms: Array) -> Widths:
     errors = np.abs(np.log(rows["latency_ms"].to_numpy()) - np.log(held_out_ms))
     added, doublings = added_shares(rows, held_out_ms), np.log2(rows["gpus"].to_numpy() / 2)
 
-    def fitted(here: np.ndarray) -> Width:
+    def fitted(here: np.ndarray) -> IntervalWidth:
         return _regressed(errors[here], added[here], doublings[here]) if here.any() else _UNKNOWN
 
-    def by_link(among: np.ndarray) -> dict[Link, Width]:
+    def by_link(among: np.ndarray) -> dict[Link, IntervalWidth]:
         of_kind = {kind: fitted(among & np.isin(links, kind)) for kind in ALIKE}
         return {link: width for kind, width in of_kind.items() for link in kind}
 
@@ -435,11 +435,11 @@ def added_shares(rows: pd.DataFrame, predicted_ms: Array) -> Array:
     return 1 - rows["one_gpu_ms"].to_numpy() / predicted_ms
 
 
-def log_half_widths(rows: pd.DataFrame, predicted_ms: Array, found: Widths) -> Array:
-    """Of each row's interval, in the logarithm, by `widths`; shape (rows,)."""
+def log_half_widths(rows: pd.DataFrame, predicted_ms: Array, fitted: Widths) -> Array:
+    """Return the log half-width of each row's interval by `widths`, (rows,)."""
     added = added_shares(rows, predicted_ms).tolist()
     kinds = zip(rows["strategy"], rows["link"], rows["nodes"], rows["gpus"], added, strict=True)
-    log_sds = [found.of(*kind).log_sd(share, gpus) for *kind, gpus, share in kinds]
+    log_sds = [fitted.of(*kind).log_sd(share, gpus) for *kind, gpus, share in kinds]
     return quantile() * np.array(log_sds)
 
 
@@ -450,18 +450,18 @@ def covered(rows: pd.DataFrame, predicted_ms: Array, half_widths: Array) -> np.n
     return (true_ms >= low_ms) & (true_ms <= predicted_ms * np.exp(half_widths))
 
 
-def _regressed(errors: Array, added: Array, doublings: Array) -> Width:
+def _regressed(errors: Array, added: Array, doublings: Array) -> IntervalWidth:
     """Quantile regression of errors, no coefficient negative (Koenker and Bassett 1978, as a linear program)."""
     n = len(errors)
     features = np.column_stack([np.ones(n), added, doublings])
-    found = linprog(
+    solution = linprog(
         np.concatenate([np.zeros(3), np.full(n, _HELD_SHARE), np.full(n, 1 - _HELD_SHARE)]),
         A_eq=np.hstack([features, np.eye(n), -np.eye(n)]),
         b_eq=errors,
         bounds=[(_MIN_WIDTH, None), *[(0, None)] * (2 + 2 * n)],
         method="highs",
     )
-    return Width(*(float(value) for value in found.x[:3]))
+    return IntervalWidth(*(float(value) for value in solution.x[:3]))
 
 
 #: Columns whose values are held out in turn; empty ones are not.
@@ -471,7 +471,7 @@ _INNER = 5
 
 
 def held_out_fold(rows: pd.DataFrame, by: str, name: str) -> pd.DataFrame:
-    """The fold's rows, with predicted_ms and log_half_width by a model and widths fitted on the others.
+    """Return the fold's rows, with predicted_ms and log_half_width by a model and widths fitted on the others.
 
     Parameters
     ----------
@@ -491,20 +491,20 @@ def held_out_ms(rows: pd.DataFrame, by: str, *, groups: int | None = None) -> Ar
 
 
 def scaleout_content(folder: Path) -> dict:
-    """What `scaleout.json` holds: coefficients, and widths from held-out networks, GPU models and sources."""
+    """Return the content of `scaleout.json`: coefficients, and widths from held-out networks, GPUs and sources."""
     rows = kept(load_scale_rows(folder)[0])
     model = fitted_model(rows)
     times_ms = {by: held_out_ms(rows, by) for by in (NETWORK, GPU, GROUP)}
-    found = widths(pd.concat([rows] * len(times_ms)), np.concatenate(list(times_ms.values())))
+    fitted = widths(pd.concat([rows] * len(times_ms)), np.concatenate(list(times_ms.values())))
     # Without K80, or without DLPerf's one network and GPU, nothing speaks of one of the two networks.
-    found = replace(found, network=widths(rows, times_ms[GROUP]).network)
+    fitted = replace(fitted, network=widths(rows, times_ms[GROUP]).network)
     content = {
         "schema_version": SCALEOUT_VERSION,
         "link_efficiency": {str(link): value for link, value in model.link_efficiency.items()},
         **{name: getattr(model, name) for name in NUMBERS},
-        "widths": {str(link): asdict(width) for link, width in found.several.items()},
-        "one_process_widths": {str(link): asdict(width) for link, width in found.one_process.items()},
-        "network_width": asdict(found.network),
+        "widths": {str(link): asdict(width) for link, width in fitted.several.items()},
+        "one_process_widths": {str(link): asdict(width) for link, width in fitted.one_process.items()},
+        "network_width": asdict(fitted.network),
         "log_sds": _log_sds(rows),
         "fitted_on": {
             "rows": dict(Counter(rows["data_set"])),
@@ -515,7 +515,7 @@ def scaleout_content(folder: Path) -> dict:
 
 
 def _log_sds(rows: pd.DataFrame) -> dict[str, float]:
-    """Standard deviation of each coefficient's logarithm: the jackknife over sources."""
+    """Return the standard deviation of each coefficient's logarithm: the jackknife over sources."""
     models = [fitted_model(rows[rows[GROUP] != name]) for name in sorted(set(rows[GROUP]))]
     logs = np.log([[getattr(model, name) for name in NUMBERS] for model in models])
     return dict(zip(NUMBERS, (np.sqrt(len(logs) - 1) * logs.std(axis=0)).tolist(), strict=True))
@@ -566,7 +566,7 @@ HELD_OUT = {TENSORFLOW_2017: (NETWORK, GPU), THROUGHPUTS: (NETWORK, GPU), DLPERF
 def link_kinds(rows: pd.DataFrame) -> list[str]:
     """Kind of link of each row, in words: in a machine, or between machines with the precision."""
     return [
-        Link(link).words + " (one process)" * (strategy == Strategy.ONE_PROCESS)
+        f"{Link(link).words}{' (one process)' if strategy == Strategy.ONE_PROCESS else ''}"
         if nodes == 1
         else f"{node.network_gbit_per_s:g} Gb/s between machines, {'AMP' if precision == 'fp16' else 'FP32'}"
         for link, strategy, nodes, node, precision in zip(
@@ -576,10 +576,10 @@ def link_kinds(rows: pd.DataFrame) -> list[str]:
 
 
 def judged_steps(rows: pd.DataFrame, by: str, progress: Progress | None = None) -> pd.DataFrame:
-    """The rows with predicted_ms, log_half_width, and whether the interval is right, `inside`."""
+    """Return the rows with predicted_ms, log_half_width, and whether the interval is right, `inside`."""
     tasks = [(rows, by, name) for name in sorted(set(rows[by]) - {""})]
-    found = pd.concat(run_tasks(held_out_fold, tasks, progress=progress)).sort_index()
-    return found.assign(inside=covered(found, found["predicted_ms"].to_numpy(), found["log_half_width"].to_numpy()))
+    judged = pd.concat(run_tasks(held_out_fold, tasks, progress=progress)).sort_index()
+    return judged.assign(inside=covered(judged, judged["predicted_ms"].to_numpy(), judged["log_half_width"].to_numpy()))
 
 
 def scale_errors(rows: pd.DataFrame) -> dict[str, float]:

@@ -129,7 +129,7 @@ def fit_growth(rows: pd.DataFrame) -> AnchorGrowthModel:
     start[constants], penalty[constants] = (1.0, 1.5, 1.0), 0.0
 
     def residuals(values: np.ndarray) -> np.ndarray:
-        """Of which the squares add up to the smoothed absolute errors and the shrinkage."""
+        """Return terms whose squares add up to the smoothed absolute errors and the shrinkage."""
         share, batch, area = (columns @ part for part in values[:-1].reshape(3, -1))
         sharpness = np.exp(values[-1])
         work = MAX_BATCH_POWER * expit(batch) * log_batch + MAX_AREA_POWER * expit(area) * log_area
@@ -167,7 +167,7 @@ def held_out_growth(rows: pd.DataFrame) -> dict[str, AnchorGrowthModel]:
 
 
 def with_growth(rows: pd.DataFrame, models: Mapping[str, AnchorGrowthModel]) -> pd.DataFrame:
-    """The rows with predicted log scaling `grown`, the `share` of the known step that grows, and the `log_error`.
+    """Return the rows with predicted log scaling `grown`, the `share` of the step that grows, and the `log_error`.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ def growth_content(measurements: Measurements) -> dict:
     models = {anchor: asdict(fit_growth(part)) for anchor, part in rows.items()}
     content = {
         "schema_version": GROWTH_VERSION,
-        "laws": {
+        "curves": {
             anchor: rounded(
                 {key: part.tolist() if isinstance(part, np.ndarray) else part for key, part in model.items()}
             )
@@ -254,7 +254,7 @@ def growth_content(measurements: Measurements) -> dict:
 def growth_report(measurements: Measurements, bank: ClassBank, predictions: pd.DataFrame | None) -> dict:
     """Figures by axis and distance: errors in percent, coverage and half-width of the 90 % interval.
 
-    "carried": from the measured latency at one size. "chain": from a prediction at one size on another instance.
+    "from_measured": from the measured latency at one size. "chain": from a prediction at one size on another instance.
     "between": from the measured latencies at both ends of an axis, at the sizes between.
 
     Parameters
@@ -268,7 +268,7 @@ def growth_report(measurements: Measurements, bank: ClassBank, predictions: pd.D
     errors = {model: fit_error(every[every["model"] != model]) for model in sorted(set(every["model"]))}
     between = {axis: _between_table(measurements, rows, models, errors, axis) for axis in KNOTS}
     report = {
-        "carried": _by_distance(_with_intervals(every, errors, 0.0)),
+        "from_measured": _by_distance(_with_intervals(every, errors, 0.0)),
         "between": [{"axis": axis, **_figures(table)} for axis, table in between.items() if not table.empty],
     }
     if predictions is not None:
@@ -283,7 +283,7 @@ def growth_report(measurements: Measurements, bank: ClassBank, predictions: pd.D
 
 
 def predictions_of_table(table: pd.DataFrame) -> pd.DataFrame:
-    """What `growth_report` takes, from the rows of `default_table`."""
+    """Return the input of `growth_report`, from the rows of `default_table`."""
     keys = ["anchor", "target", *WORKLOAD]
     medians = table.groupby(keys)[[WITH_LATENCY, f"{WITH_LATENCY}_half"]].median().reset_index()
     return medians.rename(columns={WITH_LATENCY: "predicted_ms", f"{WITH_LATENCY}_half": "log_half_width"})
@@ -324,7 +324,7 @@ def _figures(rows: pd.DataFrame) -> dict[str, float]:
     if "proportional" in rows:
         values["proportional"] = np.expm1(rows["proportional"]).abs()
     values["coverage_90"] = (rows["log_error"].abs() <= rows["log_half_width"]).astype(float)
-    means = {name: float(100 * each.groupby(rows["model"]).mean().mean()) for name, each in values.items()}
+    means = {name: float(100 * errors.groupby(rows["model"]).mean().mean()) for name, errors in values.items()}
     half_pct = float(100 * np.sinh(rows["log_half_width"]).median())
     return {"n": len(rows), **means, "median_interval_pct": half_pct}
 
@@ -336,7 +336,7 @@ def _between_table(
     errors: Mapping[str, ScalingError],
     axis: str,
 ) -> pd.DataFrame:
-    """An axis from the measured latencies at both its ends, with profiles of them on one anchor."""
+    """Return an axis from the measured latencies at both its ends, with profiles of them on one anchor."""
     own, other = AXIS_COLUMN[axis], OTHER_COLUMN[axis]
     runs = measurements.all_latencies.groupby(["model", "instance", other, own])["batch_latency_ms"].median()
     curves = runs.unstack(own).reindex(columns=KNOTS[axis]).dropna()
@@ -344,8 +344,8 @@ def _between_table(
     parts = [pd.DataFrame({"model": [], "log_error": [], "log_half_width": []})]
     for anchor, (model, part) in product(measurements.instances, curves.groupby(level="model")):
         steps = rows[anchor].drop_duplicates(_KEYS).set_index(["model", "instance", other])
-        known = [steps[steps[own] == size] for size in ends]
-        part = part[part.index.isin(known[0].index) & part.index.isin(known[1].index)]
+        at_ends = [steps[steps[own] == size] for size in ends]
+        part = part[part.index.isin(at_ends[0].index) & part.index.isin(at_ends[1].index)]
         if part.empty:
             continue
         scaling = models[anchor][str(model)]
@@ -356,7 +356,7 @@ def _between_table(
                 np.zeros(len(at_end)),
                 scaling.growth(at_end.index.get_level_values("instance").tolist(), _signs(at_end)),
             )
-            for size, at_end in zip(ends, (steps.loc[part.index] for steps in known), strict=True)
+            for size, at_end in zip(ends, (steps.loc[part.index] for steps in at_ends), strict=True)
         )
         rising = replace(last, log_ms=np.maximum(first.log_ms, last.log_ms))
         scaled = scale_from_two(first, rising, errors[str(model)], _along(axis, np.array(inner, float)))
@@ -394,7 +394,7 @@ def curves_of(table: pd.DataFrame, value: str, axis: str) -> pd.DataFrame:
 
 
 def fit_scaler(curves: pd.DataFrame, instance: str, axis: str) -> DocumentedScaler:
-    """The scaler from curves as `latency_curves` gives them.
+    """Return the scaler from curves as `latency_curves` gives them.
 
     PROFET's least-squares polynomial over the workloads of `FITTED_AT`, then normalized to hit both ends exactly and
     kept from falling: with u the size scaled to 0..1, every quadratic through both ends is u + bend * (u**2 - u), and
@@ -413,7 +413,7 @@ def fit_scaler(curves: pd.DataFrame, instance: str, axis: str) -> DocumentedScal
 
 
 def curve_from_bend(instance: str, axis: str, bend: float) -> DocumentedScaler:
-    """The quadratic u + bend * (u**2 - u), written in powers of the size itself."""
+    """Return the quadratic u + bend * (u**2 - u), written in powers of the size itself."""
     smallest, largest = AXIS_RANGE[axis]
     span = largest - smallest
     quadratic = bend / span**2
@@ -448,15 +448,15 @@ def curve_rows(measurements: Measurements, axis: str) -> pd.DataFrame:
         keys = curves.index.set_names(["model", "other_size"])
         for anchor in measurements.instances:
             if anchor != instance:
-                known = _nearest(shares[anchor], keys)
+                nearest = _nearest(shares[anchor], keys)
                 part = curves.set_axis(keys).reset_index().rename_axis(columns=None)
-                parts.append(part.assign(instance=instance, anchor=anchor, head_share=known))
+                parts.append(part.assign(instance=instance, anchor=anchor, head_share=nearest))
     columns = ["instance", "anchor", "model", "other_size", "head_share", *KNOTS[axis]]
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
 
 def fit_learned_scaler(rows: pd.DataFrame, axis: str) -> LearnedScaler:
-    """The scaler from rows as `curve_rows` gives them; shrinkage is chosen by holding out each of their models."""
+    """Return the scaler fitted on rows of `curve_rows`; shrinkage is chosen by holding out each of their models."""
     ends_only = rows.assign(head_share=np.nan, other_size=np.nan)
     informed = rows[rows["head_share"].notna()] if axis == "pixels" else rows
     return LearnedScaler(axis, _fit_chosen(ends_only, axis), _fit_chosen(informed, axis))
@@ -479,14 +479,14 @@ def held_out_scalers(rows: pd.DataFrame, axis: str) -> Iterator[tuple[str, Learn
 
 
 def _nearest(shares: pd.Series, keys: pd.Index) -> np.ndarray:
-    """The share at each (model, other size) of `keys`, or at the nearest other size this model was profiled at."""
+    """Return the share at each (model, other size) of `keys`, or at the model's nearest profiled other size."""
     by_model = {model: part.droplevel(0) for model, part in shares.groupby(level=0)}
-    found = np.full(len(keys), np.nan)
+    nearest = np.full(len(keys), np.nan)
     for row, (model, other_size) in enumerate(keys):
         if model in by_model:
             distances = np.abs(np.log(by_model[model].index.to_numpy(float) / other_size))
-            found[row] = by_model[model].iloc[int(distances.argmin())]
-    return found
+            nearest[row] = by_model[model].iloc[int(distances.argmin())]
+    return nearest
 
 
 def _head_shares(measurements: Measurements, axis: str) -> dict[str, pd.Series]:
@@ -506,7 +506,7 @@ def _head_shares(measurements: Measurements, axis: str) -> dict[str, pd.Series]:
 
 
 def _fit_chosen(rows: pd.DataFrame, axis: str) -> ResidualPolynomial:
-    """The correction whose shrinkage errs least on held-out architectures."""
+    """Return the correction whose shrinkage errs least on held-out architectures."""
 
     def held_out_error(penalty: float) -> float:
         errors = []
@@ -523,11 +523,11 @@ def _fit_chosen(rows: pd.DataFrame, axis: str) -> ResidualPolynomial:
 
 
 def _inputs(rows: pd.DataFrame, axis: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Inputs of a correction, what it corrects at the inner knots, and the measured curves, milliseconds."""
+    """Return inputs of a correction, what it corrects at the inner knots, and the measured curves, milliseconds."""
     curves_ms, other_sizes = rows[list(KNOTS[axis])].to_numpy(float), rows["other_size"].to_numpy(float)
     low_ms, high_ms = curves_ms[:, 0], curves_ms[:, -1]
-    known = not np.isnan(other_sizes).all()
-    inputs = informed_inputs(axis, low_ms, high_ms, other_sizes) if known else end_inputs(low_ms, high_ms)
+    any_known = not np.isnan(other_sizes).all()
+    inputs = informed_inputs(axis, low_ms, high_ms, other_sizes) if any_known else end_inputs(low_ms, high_ms)
     return inputs, scaling_model_ms(axis, low_ms, high_ms, rows["head_share"].to_numpy(float)), curves_ms
 
 

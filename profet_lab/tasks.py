@@ -61,12 +61,12 @@ def run_tasks(
     """
     client = _cluster.get()
     reported = {"progress": progress if client is None else None} if units else {}
-    tasks = [partial(work, *each, **reported) for each in arguments]
+    tasks = [partial(work, *argument, **reported) for argument in arguments]
     if client is not None:
-        found = client.gather([client.submit(_done_by_worker, task, pure=False) for task in tasks])
+        results = client.gather([client.submit(_done_by_worker, task, pure=False) for task in tasks])
         if progress:
             progress((units or 1) * len(tasks))
-        return list(found)
+        return list(results)
     results = []
     _one_tensorflow_thread()
     with threadpool_limits(limits=1):
@@ -146,7 +146,7 @@ def _check_workers(address: str, client: Client) -> None:
 
     try:
         client.wait_for_workers(1, timeout=_CONNECT_S)
-        found: Mapping[str, Mapping[str, str]] = client.run(versions)
+        by_worker: Mapping[str, Mapping[str, str]] = client.run(versions)
     except (TimeoutError, DaskTimeoutError):
         raise InputError(
             f"The Dask cluster at {address} has no worker: start one with `dask worker {address}`."
@@ -156,7 +156,7 @@ def _check_workers(address: str, client: Client) -> None:
             f"Workers at {address} lack {error.name}: install this project and its requirements there."
         ) from None
     own = versions()
-    for worker, theirs in found.items():
+    for worker, theirs in by_worker.items():
         for name in own:
             if theirs.get(name) != own[name]:
                 raise InputError(
@@ -166,12 +166,12 @@ def _check_workers(address: str, client: Client) -> None:
 
 
 def versions() -> dict[str, str]:
-    """Of this process: what must be the same on every worker."""
-    found = {"profet": VERSION, "python": ".".join(platform.python_version_tuple()[:2])}
+    """Return versions that must be the same on every worker, as in this process."""
+    installed = {"profet": VERSION, "python": ".".join(platform.python_version_tuple()[:2])}
     for name in _VERSIONED:
         with suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    return found
+            installed[name] = importlib.metadata.version(name)
+    return installed
 
 
 #: Masks of the rows that are learned from and that are judged.
@@ -188,11 +188,11 @@ def held_out(
     groups : of each row, (rows,).
     predict : rows of all other groups, rows of one -> its predictions.
     """
-    found = np.empty(len(rows))
+    results = np.empty(len(rows))
     for name in np.unique(groups):
         out = groups == name
-        found[out] = predict(rows[~out], rows[out])
-    return found
+        results[out] = predict(rows[~out], rows[out])
+    return results
 
 
 def grouped_folds(names: pd.Series, among: np.ndarray, folds: int | None = None) -> list[Fold]:
@@ -227,7 +227,7 @@ def error_figures(log_errors: pd.Series, log_half_widths: pd.Series) -> dict[str
 
 
 def weighted_quantile(values: np.ndarray, weights: np.ndarray, level: float) -> float:
-    """The value below which `level` of the weight lies."""
+    """Return the value below which `level` of the weight lies."""
     order = np.argsort(values)
     cumulative = np.cumsum(weights[order])
     return float(values[order][np.searchsorted(cumulative, level * cumulative[-1])])

@@ -65,8 +65,8 @@ def train_default(
     stacks = []
     finals = list(product((True, False), (True, False), MEMBERS))
     tasks = [
-        (bank, member, [PairTraining(*pair, everything, known, sizes) for pair in wanted], seed, steps)
-        for known, sizes, member in finals
+        (bank, member, [PairTraining(*pair, everything, latency_known, sizes) for pair in wanted], seed, steps)
+        for latency_known, sizes, member in finals
     ]
     fitted = run_tasks(fit_member, tasks, progress=progress, units=steps)
     for (latency_known, sizes_known, _), models in zip(finals, fitted, strict=True):
@@ -74,12 +74,14 @@ def train_default(
         stacks += [_write_stack(models, wanted, anchor, case, folder) for anchor in anchors]
     references = [_write_reference(bank, anchor, folder) for anchor in anchors]
     intervals = {}
-    cases = [one_held_out(bank.architectures, calibrated_on, known) for known in (True, False)]
+    cases = [one_held_out(bank.architectures, calibrated_on, latency_known) for latency_known in (True, False)]
     predicted = predict_cases(bank, cases, seed=seed, steps=steps, progress=progress)
-    for known, out_of_fold in zip((True, False), predicted, strict=True):
-        nearest = {name: nearest_other(distances(bank, name, known), bank.architectures) for name in bank.instances}
+    for latency_known, out_of_fold in zip((True, False), predicted, strict=True):
+        nearest = {
+            name: nearest_other(distances(bank, name, latency_known), bank.architectures) for name in bank.instances
+        }
         scale = scale_of_folds(bank, out_of_fold, calibrated_on, list(out_of_fold.rows), nearest)
-        intervals[STACK_CASES[known, False]] = asdict(scale)
+        intervals[STACK_CASES[latency_known, False]] = asdict(scale)
     rule = {"members": list(MEMBERS), "combine": "geometric mean", "weights": list(WEIGHTS)}
     return {
         "method": {"kind": "classes", **dict.fromkeys(intervals, rule)},
@@ -148,6 +150,8 @@ def train(
     The folder is written beside `out` first and put in its place when complete, so that a run that is interrupted
     leaves the old models as they were.
 
+    Parameters
+    ----------
     coefficients : file name -> signed content (`transfer.json`, `memory.json`), written beside the members.
     """
     check_instances(measurements, anchors or ())
@@ -203,13 +207,13 @@ def _train_documented(
     fitted = fit_folds(measurements, wanted, seed=seed, epochs=epochs, progress=progress)
     rows = []
     for anchor in anchors:
-        own = [one for one in fitted if one.anchor == anchor]
+        own = [members for members in fitted if members.anchor == anchor]
         stacks: dict[str, tuple[str, Fitted]] = {
-            "line": ("latency_ms", line_stack([one.line for one in own])),
-            "forest": ("clusters", forest_stack([one.forest for one in own])),
-            "dense": ("clusters", dense_stack([one.dense for one in own])),
+            "line": ("latency_ms", line_stack([members.line for members in own])),
+            "forest": ("clusters", forest_stack([members.forest for members in own])),
+            "dense": ("clusters", dense_stack([members.dense for members in own])),
         }
-        targets = [one.target for one in own]
+        targets = [members.target for members in own]
         for member, (kind, stack) in stacks.items():
             name = write_fitted(stack, folder, anchor, member)
             rows.append({"anchor": anchor, "member": member, "input": kind, "file": name, "targets": targets})

@@ -25,7 +25,7 @@ __all__ = [
     "write_profile",
 ]
 
-VERSION = "1.1.0"
+VERSION = "1.2.0"
 _MODULES = {"Profile": "record", "ProfileMeta": "record", "Reader": "unpacking", "write_profile": "profet_json"}
 
 

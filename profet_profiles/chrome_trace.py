@@ -248,7 +248,7 @@ def _events_decoder(args: type[Args]) -> Callable[[str], list[Event[Args]]]:
         return refuse
     # The same as `Event`, but made faster, and nothing that the garbage collector looks at.
     kinds = {**get_type_hints(Event), "args": args | None}
-    made = defstruct("Event", [(each.name, kinds[each.name], each.default) for each in fields(Event)], gc=False)
+    made = defstruct("Event", [(part.name, kinds[part.name], part.default) for part in fields(Event)], gc=False)
     return Decoder(list[made]).decode  # type: ignore[valid-type]
 
 

@@ -210,7 +210,7 @@ def repair_times(
     durations_us: FloatArray,
     names: np.ndarray,
     streams: np.ndarray,
-    order: np.ndarray,
+    launch_order: np.ndarray,
     marked_us: FloatArray,
 ) -> KernelTimes:
     """Replace lost and impossible durations by the median of the kernels of the same name.
@@ -222,7 +222,7 @@ def repair_times(
     ----------
     begins_us, durations_us : (kernels,), NaN where the trace has none.
     names, streams : (kernels,), numbers of the kernel's name and of its stream.
-    order : (kernels,), ascending as the kernels were started.
+    launch_order : (kernels,), ascending as the kernels were started.
     marked_us : (steps,), lengths of the marked steps; empty if none is marked.
     """
     begins, durations = begins_us.copy(), durations_us.copy()
@@ -256,7 +256,7 @@ def repair_times(
             typical = _median_of_like(durations, names, sound)
             fallback = float(np.median(durations[sound])) if sound.any() else 0.0
             durations[lost] = np.where(np.isnan(typical[lost]), fallback, typical[lost])
-        _place(begins, durations, streams, order, lost)
+        _place(begins, durations, streams, launch_order, lost)
     if overlaps_us.any():
         loaded_us = sum(covered_us(begins[rows], durations[rows]) for rows in _by_stream(streams, begins))
         if durations.sum() > _MAX_STREAM_LOAD * loaded_us:

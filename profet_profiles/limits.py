@@ -111,7 +111,7 @@ def smaller_trace(head: bytes) -> str:
     return "record it without with_stack" if _STACKS.search(head) else "record fewer steps"
 
 
-class Names(Generic[Name]):
+class TraceNames(Generic[Name]):
     """Distinct names of one trace, numbered in the order they are seen."""
 
     def __init__(self, max_names: int) -> None:

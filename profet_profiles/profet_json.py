@@ -130,7 +130,7 @@ def begins_as_profile(head: bytes) -> bool:
 def read_small(data: bytes, name: str) -> Profile:
     """Read what begins as a profile, with the file's name in its errors."""
     try:
-        return read(Content(data)).named(name)
+        return read(Content(data)).with_file_name(name)
     except ProfileError as error:
         raise ProfileError(f"{shown_file_name(name)}: {error}") from None
 
@@ -174,9 +174,9 @@ def _read_version_2(record: Mapping[str, object]) -> Profile:
     if not isinstance(meta, dict):
         raise ProfileError('"meta" must be an object such as {"batch_size": 64, "step_latency_ms": 122.4}.')
     totals_us, ignored = _operations(operations)
-    known = {field.name for field in fields(ProfileMeta)}
-    values = {key: _meta_value(key, value) for key, value in meta.items() if key in known and value is not None}
-    ignored += _ignored_note("unknown meta fields", set(meta) - known - {"steps"})
+    names = {field.name for field in fields(ProfileMeta)}
+    values = {key: _meta_value(key, value) for key, value in meta.items() if key in names and value is not None}
+    ignored += _ignored_note("unknown meta fields", set(meta) - names - {"steps"})
     ignored += _ignored_note("entries beside operations and meta", set(record) - _VERSION_2_KEYS)
     stated = meta.get("steps")
     steps = 1 if stated is None else _checked(whole_number, "steps", stated)
@@ -266,11 +266,10 @@ def _checked(check: Any, key: str, value: object) -> Any:
         raise ProfileError(str(error)) from None
 
 
-def _ignored_note(what: str, found: set[str]) -> tuple[str, ...]:
-    if not found:
+def _ignored_note(what: str, names: set[str]) -> tuple[str, ...]:
+    if not names:
         return ()
-    names = sorted(found)
-    shown = ", ".join(quote_name(name) for name in names[:5]) + (", ..." if len(names) > 5 else "")
+    shown = ", ".join(quote_name(name) for name in sorted(names)[:5]) + (", ..." if len(names) > 5 else "")
     return (f"{len(names)} {what}: {shown}",)
 
 

@@ -218,4 +218,6 @@ def message_classes(name: str, description: Description) -> SimpleNamespace:
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(file.SerializeToString())
     descriptors = {message: pool.FindMessageTypeByName(f"{package}.{message}") for message in description}
-    return SimpleNamespace(**{message: message_factory.GetMessageClass(each) for message, each in descriptors.items()})
+    return SimpleNamespace(
+        **{message: message_factory.GetMessageClass(descriptor) for message, descriptor in descriptors.items()}
+    )

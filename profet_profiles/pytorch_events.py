@@ -22,8 +22,8 @@ from profet_profiles.limits import (
     MAX_NAMES,
     MAX_STEPS,
     MAX_THREADS,
-    Names,
     Spans,
+    TraceNames,
     TraceTooLargeError,
 )
 from profet_profiles.pytorch_shapes import ShapeRows, tells_work
@@ -117,11 +117,11 @@ class PyTorchEvents:
 
     def __init__(self) -> None:
         self.host, self.calls, self.device = Spans(), Spans(), Spans()
-        self.operations: Names[tuple[str, str | None]] = Names(MAX_NAMES)
-        self.kernels: Names[str] = Names(MAX_KERNEL_NAMES)
-        self.threads: Names[Where] = Names(MAX_THREADS)
-        self.streams: Names[tuple[int, Where]] = Names(MAX_THREADS)
-        self.labels: Names[str] = Names(MAX_NAMES)
+        self.operations: TraceNames[tuple[str, str | None]] = TraceNames(MAX_NAMES)
+        self.kernels: TraceNames[str] = TraceNames(MAX_KERNEL_NAMES)
+        self.threads: TraceNames[Where] = TraceNames(MAX_THREADS)
+        self.streams: TraceNames[tuple[int, Where]] = TraceNames(MAX_THREADS)
+        self.labels: TraceNames[str] = TraceNames(MAX_NAMES)
         self.steps: dict[int, tuple[float, float]] = {}
         self.input_types: set[str] = set()
         self.channels_last: int | None = None
@@ -135,7 +135,7 @@ class PyTorchEvents:
 
     def add(self, events: Iterable[TraceEvent]) -> None:
         """Keep what matters of some events."""
-        found: dict[str, list[TraceEvent]] = {_HOST: [], _CALLS: [], _DEVICE: []}
+        by_kind: dict[str, list[TraceEvent]] = {_HOST: [], _CALLS: [], _DEVICE: []}
         for event in events:
             kind = _KINDS.get(event.cat or "") or _KINDS.get((event.cat or "").lower())
             if kind is not None and event.ph == "X":
@@ -148,20 +148,20 @@ class PyTorchEvents:
                     # It may tell what the network is, and only a compiler's label is looked for.
                     self.labels.number(own[:MAX_NAME_CHARACTERS])
                     event.name = LABEL
-                found[_HOST if kind == LABEL else kind].append(event)
+                by_kind[_HOST if kind == LABEL else kind].append(event)
             elif event.name == _MEMORY:
                 self._add_memory(event.args or _NO_ARGS)
             elif kind is None and event.cat and (other := _ACCELERATORS.get(event.cat[: event.cat.find("_") + 1])):
                 self.accelerator = other
-        host = [(event, key) for event in self._timed(found[_HOST]) if (key := self._operation(event)) >= 0]
+        host = [(event, key) for event in self._timed(by_kind[_HOST]) if (key := self._operation(event)) >= 0]
         self.host.add([event.ts for event, _ in host], [event.dur for event, _ in host])
         self.host.keys.extend(key for _, key in host)
         self.host.threads.extend(self._thread(event) for event, _ in host)
-        calls = [event for event in self._timed(found[_CALLS]) if _correlation(event) >= 0]
+        calls = [event for event in self._timed(by_kind[_CALLS]) if _correlation(event) >= 0]
         self.calls.add([event.ts for event in calls], [event.dur for event in calls])
         self.calls.threads.extend(map(self._thread, calls))
         self.calls.links.extend(map(_correlation, calls))
-        device = [event for event in found[_DEVICE] if event.name]
+        device = [event for event in by_kind[_DEVICE] if event.name]
         for event in device:
             if not _has_time(event):
                 # What a kernel took that the profiler lost is estimated later: it was no idle time.
@@ -188,8 +188,8 @@ class PyTorchEvents:
 
     def _operation(self, event: TraceEvent) -> int:
         """Return the number of an event's operation; -1 for the mark of a step."""
-        if (known := self._plain.get(event.name)) is not None:
-            return known
+        if (key := self._plain.get(event.name)) is not None:
+            return key
         name, args = str(event.name), event.args or _NO_ARGS
         if step := _STEP.fullmatch(name):
             if len(self.steps) >= MAX_STEPS:
@@ -346,8 +346,8 @@ def translate(operation: str) -> Translation:
 def update_operation(label: str, operations: Collection[str]) -> str:
     """TensorFlow's type of the update that an optimizer's step makes."""
     name = label.removeprefix(OPTIMIZER_STEP).partition(".")[0].lower()
-    if known := next((kind for part, kind in _UPDATES.items() if part in name), None):
-        return known
+    if kind_of_update := next((kind for part, kind in _UPDATES.items() if part in name), None):
+        return kind_of_update
     parts = [operation.removeprefix("aten::").strip("_").removeprefix("foreach_") for operation in operations]
     if "sgd" not in name and any(part.startswith(("sqrt", "addcdiv", "fused_adam")) for part in parts):
         return _ADAM

@@ -72,7 +72,7 @@ def tells_work(name: str) -> bool:
 
 
 class _Row(NamedTuple):
-    """What one operation adds.
+    """Work of one operation.
 
     Attributes
     ----------
@@ -91,28 +91,28 @@ def _shapes(dims: object) -> list[Shape] | None:
     """Input shapes, those in lists too; None if they aren't ones."""
     if not isinstance(dims, list):
         return None
-    found: list[Shape] = []
-    for one in dims:
-        if not isinstance(one, list) or len(one) > 1_000:
+    shapes: list[Shape] = []
+    for entry in dims:
+        if not isinstance(entry, list) or len(entry) > 1_000:
             return None
-        found += one if one and all(isinstance(each, list) for each in one) else [one]
-    for shape in found:
+        shapes += entry if entry and all(isinstance(dim, list) for dim in entry) else [entry]
+    for shape in shapes:
         if len(shape) > _MAX_DIMENSIONS or not all(type(side) is int and 0 <= side < _MAX_SIDE for side in shape):
             return None
         if math.prod(shape) > _MAX_VALUES:
             return None
-    return found
+    return shapes
 
 
 def _row(name: str, dims: object, concrete: object) -> _Row | None:
-    """Return what an operation of the forward pass, or the sum of a gradient, adds."""
+    """Return the work of an operation of the forward pass, or of summing a gradient."""
     if not (shapes := _shapes(dims)):
         return None
     sizes, first = [math.prod(shape) if shape else 0 for shape in shapes], shapes[0]
     if name in _PRODUCTS:
         pair = shapes[_PRODUCTS[name] :][:2]
         sides = 3 if name.endswith("bmm") else 2
-        if len(pair) < 2 or not all(len(one) == sides for one in pair):
+        if len(pair) < 2 or not all(len(side) == sides for side in pair):
             return None
         left, right = pair
         values = math.prod(left[:-1]) * right[-1]
@@ -155,8 +155,8 @@ def _convolution(shapes: Sequence[Shape], concrete: object) -> _Row | None:
 
     def pair(place: int, otherwise: Sequence[int]) -> Sequence[int]:
         text = texts[place] if place < len(texts) else None
-        numbers = [int(one) for one in re.findall(r"\d{1,4}", text)] if isinstance(text, str) else []
-        return numbers if len(numbers) == 2 and all(one >= 0 for one in numbers) else otherwise
+        numbers = [int(number) for number in re.findall(r"\d{1,4}", text)] if isinstance(text, str) else []
+        return numbers if len(numbers) == 2 and all(number >= 0 for number in numbers) else otherwise
 
     stride, padding = pair(3, kernel), pair(4, (0, 0))
     if not all(stride):
@@ -179,7 +179,7 @@ _NUMBERS = {name: number for number, name in enumerate(_FIELDS)}
 
 
 class ShapeRows:
-    """What the operations of a trace add, in columns."""
+    """Work of the operations of a trace, in columns."""
 
     def __init__(self) -> None:
         self._begins, self._fields, self._values = array("d"), array("b"), array("d")

@@ -51,7 +51,7 @@ class Rows(NamedTuple):
 
     @classmethod
     def from_spans(cls, spans: Spans) -> Rows:
-        """Return the same numbers, not copied."""
+        """Return the numbers without a copy."""
         kept = (spans.begins, spans.durations, spans.keys, spans.threads, spans.links)
         return cls(*(np.frombuffer(values, values.typecode) for values in kept))
 
@@ -134,10 +134,10 @@ def _profiler_steps(events: PyTorchEvents, host: Rows, loop: Loop) -> StepBounds
     lengths = bounds[:, 1] - bounds[:, 0]
     follows = np.zeros(len(bounds), bool)
     follows[1:] = bounds[1:, 0] - bounds[:-1, 1] < _ADJACENT_SHARE * lengths[1:]
-    found = StepBounds(bounds, bounds[:, 1], follows, "marked", partial=partial, untrained=untrained)
+    steps = StepBounds(bounds, bounds[:, 1], follows, "marked", partial=partial, untrained=untrained)
     inside = [loop.step_ends_between(*bound) for bound in bounds.tolist()]
     if all(len(ends) < 2 for ends in inside):
-        return found
+        return steps
     parts, ends = [], host.ends[order]
     for (begin, end), ends_us, is_next in zip(bounds.tolist(), inside, follows.tolist(), strict=True):
         loop.check_time()
@@ -146,8 +146,8 @@ def _profiler_steps(events: PyTorchEvents, host: Rows, loop: Loop) -> StepBounds
         part.bounds_us[0, 0], part.bounds_us[-1, 1] = begin, min(end, part.bounds_us[-1, 1])
         part.follows[0] = is_next
         parts.append(part)
-    each = ((part.bounds_us, part.ends_us, part.follows) for part in parts)
-    bounds, step_ends, follows = (np.concatenate(some) for some in zip(*each, strict=True))
+    columns = ((part.bounds_us, part.ends_us, part.follows) for part in parts)
+    bounds, step_ends, follows = (np.concatenate(column) for column in zip(*columns, strict=True))
     cut = partial + sum(part.partial for part in parts)
     split = sum(len(ends_us) > 1 for ends_us in inside)
     return StepBounds(bounds, step_ends, follows, "counted", partial=cut, untrained=untrained, split=split)
@@ -257,9 +257,9 @@ class Loop:
 
     def updates_in(self, steps: StepBounds) -> tuple[np.ndarray, np.ndarray]:
         """Count the updates with backward passes of their own in each step, and the most of one kind, (steps,)."""
-        found = steps.step_of(np.nextafter(self.ends_us, -np.inf))
-        counted = (found >= 0) & (self._is_own | ~self._is_own.any())
-        pairs, counts = np.unique(found[counted] * (_MAX_KINDS + 1) + self.kinds[counted], return_counts=True)
+        step = steps.step_of(np.nextafter(self.ends_us, -np.inf))
+        counted = (step >= 0) & (self._is_own | ~self._is_own.any())
+        pairs, counts = np.unique(step[counted] * (_MAX_KINDS + 1) + self.kinds[counted], return_counts=True)
         updates, most = np.zeros((2, len(steps.bounds_us)), int)
         np.add.at(updates, pairs // (_MAX_KINDS + 1), counts)
         np.maximum.at(most, pairs // (_MAX_KINDS + 1), counts)
@@ -273,14 +273,14 @@ class Loop:
         times, codes = times[order], codes[order]
         # Gradients that only are passed on, as to a penalty of their size, are not summed.
         backward = _ACCUMULATE if (codes == _ACCUMULATE).any() else _NODE
-        known = np.isin(codes, [_FORWARD, backward, _ZERO, _UPDATE])
-        times, codes = times[known], codes[known]
+        counts = np.isin(codes, [_FORWARD, backward, _ZERO, _UPDATE])
+        times, codes = times[counts], codes[counts]
         starts = np.flatnonzero(np.diff(codes, prepend=0))
         lengths = np.diff(np.append(starts, len(codes)))
-        found = np.zeros(len(steps.bounds_us), int)
+        passes = np.zeros(len(steps.bounds_us), int)
         summed, forward = list[tuple[int, int]](), 0
         runs = (starts, codes[starts], lengths, steps.step_of(np.nextafter(times[starts], -np.inf)))
-        for _, code, length, step in zip(*(each.tolist() for each in runs), strict=True):
+        for _, code, length, step in zip(*(column.tolist() for column in runs), strict=True):
             if code == _FORWARD:
                 forward += length
             elif code == backward:
@@ -289,30 +289,30 @@ class Loop:
             else:
                 lengths_here = [length for own, length in summed if own == step and length]
                 if code == _UPDATE and step >= 0 and lengths_here:
-                    passes = sum(length >= _PASS_SHARE * max(lengths_here) for length in lengths_here)
-                    found[step] = max(found[step], passes)
+                    number = sum(length >= _PASS_SHARE * max(lengths_here) for length in lengths_here)
+                    passes[step] = max(passes[step], number)
                 summed = []
-        return found
+        return passes
 
     def _find_kinds(self, keys: np.ndarray) -> list[int]:
         """Return the number of each update's optimizer."""
         cuts = np.searchsorted(self._begins, self.ends_us, side="right")
-        known: list[tuple[str, bool, Counter[int]]] = []
-        found = list[int]()
+        kinds: list[tuple[str, bool, Counter[int]]] = []
+        numbers = list[int]()
         for label, first, last in zip(self._labels, [0, *cuts.tolist()], cuts.tolist(), strict=False):
             self.check_time()
             codes = self._codes[first:last]
             nodes = Counter(keys[first:last][(codes == _NODE) | (codes == _ACCUMULATE)].tolist())
             work = label, bool((codes == _FORWARD).any()), nodes
-            kind = next((number for number, other in enumerate(known) if _is_alike(work, other)), len(known))
-            if kind == len(known) < _MAX_KINDS:
-                known.append(work)
-            self._is_own[len(found)] = bool(nodes)
-            found.append(kind)
-        if len(found) > 2 and found[0] != found[1] == found[2] and known[found[0]][2] < known[found[1]][2]:
+            kind = next((number for number, other in enumerate(kinds) if _is_alike(work, other)), len(kinds))
+            if kind == len(kinds) < _MAX_KINDS:
+                kinds.append(work)
+            self._is_own[len(numbers)] = bool(nodes)
+            numbers.append(kind)
+        if len(numbers) > 2 and numbers[0] != numbers[1] == numbers[2] and kinds[numbers[0]][2] < kinds[numbers[1]][2]:
             # The recording began within the first step.
-            found[0] = found[1]
-        return found
+            numbers[0] = numbers[1]
+        return numbers
 
 
 def _phase(name: str) -> int:
@@ -332,11 +332,11 @@ def _without_recomputed(host: Rows, codes: np.ndarray, check_time: Callable[[], 
     """`codes` without forward work inside of autograd's nodes: gradients' products, and what checkpointing repeats."""
     codes, rows = codes.copy(), np.flatnonzero((codes == _FORWARD) | (codes == _NODE))
     rows = rows[np.lexsort((host.begins[rows], host.threads[rows]))]
-    for some in np.split(rows, np.flatnonzero(np.diff(host.threads[rows])) + 1):
+    for block in np.split(rows, np.flatnonzero(np.diff(host.threads[rows])) + 1):
         check_time()
         # The latest end of a node so far, when each of these begins.
-        ends = np.maximum.accumulate(np.where(codes[some] == _NODE, host.ends[some], -np.inf))
-        codes[some[(codes[some] == _FORWARD) & (host.begins[some] < ends)]] = 0
+        ends = np.maximum.accumulate(np.where(codes[block] == _NODE, host.ends[block], -np.inf))
+        codes[block[(codes[block] == _FORWARD) & (host.begins[block] < ends)]] = 0
     return codes
 
 
@@ -364,8 +364,10 @@ def images_of(events: PyTorchEvents, steps: StepBounds) -> list[Image | None]:
     begins, shapes = np.frombuffer(events.inputs), np.frombuffer(events.shapes, np.int32).reshape(-1, 4)
     order = np.lexsort((begins, shapes[:, 1] != RGB))
     step = steps.step_of(begins[order])
-    found, first = np.unique(step, return_index=True)
-    first_shapes: dict[int, Image] = dict(zip(found.tolist(), map(tuple, shapes[order][first].tolist()), strict=True))
+    with_images, first = np.unique(step, return_index=True)
+    first_shapes: dict[int, Image] = dict(
+        zip(with_images.tolist(), map(tuple, shapes[order][first].tolist()), strict=True)
+    )
     return [first_shapes.get(number) for number in range(len(steps.bounds_us))]
 
 
@@ -408,8 +410,8 @@ def usual_steps(
 
 
 def _most_common(values: np.ndarray) -> int:
-    found, counts = np.unique(values, return_counts=True)
-    return int(found[counts == counts.max()][-1])
+    distinct, counts = np.unique(values, return_counts=True)
+    return int(distinct[counts == counts.max()][-1])
 
 
 # --- what repeats -----------------------------------------------------------------------------------------------------

@@ -15,7 +15,9 @@ from profet_profiles.limits import is_short_text
 from profet_profiles.pytorch_events import Args, PyTorchEvents
 from profet_profiles.record import (
     ACCUMULATED,
+    PADDLE_WARNING,
     REPEATED_UPDATES,
+    TRANSLATED_WARNING,
     Profile,
     hidden_copies_note,
     profile_from_totals,
@@ -27,15 +29,6 @@ if TYPE_CHECKING:
     from profet_profiles.pytorch_work import StepTotals
 
 NAME = "PyTorch trace"
-
-#: First among the warnings of every profile that was recorded with PyTorch.
-TRANSLATED_WARNING = (
-    "This is a PyTorch profile: its operations were mapped to TensorFlow's, which the shipped models were trained on."
-)
-PADDLE_WARNING = (
-    "This is a PaddlePaddle profile: its kernels were mapped by name to TensorFlow's operations, which the shipped "
-    "models were trained on."
-)
 FORWARD_ONLY = (
     "This profile has only a forward pass. Profile a whole training step, with loss.backward() and optimizer.step()."
 )
@@ -89,8 +82,8 @@ def read(content: Content) -> Profile:
         content, Args, keep=("deviceProperties", "distributedInfo", *_VERSION_ENTRIES, *_PADDLE_ENTRIES)
     )
     events = PyTorchEvents()
-    for some in trace.events():
-        events.add(some)
+    for part in trace.events():
+        events.add(part)
     if events.accelerator and not len(events.device.keys):
         raise ProfileError(
             f"This is a trace of {events.accelerator}, and the models support GPUs only: record the step on a GPU."
@@ -107,18 +100,18 @@ def _profile(events: PyTorchEvents, entries: dict[str, object], check_time: Call
 
     totals = reduce_events(events, check_time)
     # Properties of the GPU that worked, else of the first one.
-    known, properties = entries.get("deviceProperties"), dict[str, object]()
-    if len(events.device.keys) and isinstance(known, list):
-        devices = [device for device in known if isinstance(device, dict)]
+    listed, properties = entries.get("deviceProperties"), dict[str, object]()
+    if len(events.device.keys) and isinstance(listed, list):
+        devices = [device for device in listed if isinstance(device, dict)]
         worked = [device for device in devices if _whole(device.get("id")) == totals.gpu]
         properties = next(iter(worked or devices), properties)
     name = properties.get("name")
     info = entries.get("distributedInfo")
     processes = (_whole(info.get("world_size")) or 1) if isinstance(info, dict) else 1
     version = next((entries[name] for name in _VERSION_ENTRIES if name in entries), None)
-    found = _VERSION.match(version) if isinstance(version, str) else None
+    match = _VERSION.match(version) if isinstance(version, str) else None
     is_paddle = any(name in entries for name in _PADDLE_ENTRIES)
-    framework = "PaddlePaddle" if is_paddle else f"PyTorch {found[0]}" if found else "PyTorch"
+    framework = "PaddlePaddle" if is_paddle else f"PyTorch {match[0]}" if match else "PyTorch"
     # Where the trace doesn't number the GPU, memory is that of the only one.
     peaks, number = events.peak_bytes, totals.gpu
     peak_bytes = (
@@ -246,7 +239,7 @@ def _ignored(events: PyTorchEvents, totals: StepTotals) -> Iterator[str]:
             f"the length of a profiled step ({totals.step_us / US_PER_MS:.4g} ms): it is shorter without the profiler"
         )
     if any(height != width for height, width in sizes) or len(sizes) > 1:
-        several = ", and others" * (len(sizes) > 1)
+        several = ", and others" if len(sizes) > 1 else ""
         yield f"the shape of images of {height} x {width} pixels{several}: they count as square ones of the same area"
     if events.untimed:
         share = events.untimed / (events.untimed + len(events.host.begins) + len(events.calls.begins))
@@ -254,7 +247,7 @@ def _ignored(events: PyTorchEvents, totals: StepTotals) -> Iterator[str]:
 
 
 def _marks(count: int) -> str:
-    return f"{count} ProfilerStep mark{'s' * (count > 1)}"
+    return f"{count} ProfilerStep mark{'s' if count > 1 else ''}"
 
 
 READER = Reader(NAME, looks_like, read)

@@ -157,8 +157,8 @@ def reduce_events(events: PyTorchEvents, check_time: Callable[[], None] = lambda
 
     def counts(times_us: FloatArray) -> np.ndarray:
         step = steps.step_of(times_us)
-        found: np.ndarray = (step >= 0) & kept[step]
-        return found
+        counted: np.ndarray = (step >= 0) & kept[step]
+        return counted
 
     totals.work = events.work.work(counts, host.is_forward, int(kept.sum()))
     host.add_up(totals, steps, kept)
@@ -235,20 +235,20 @@ class _HostWork:
 
     def is_forward(self, begins_us: FloatArray) -> np.ndarray:
         """Whether each start lies in a forward pass: in none of the backward ones, nor in an update."""
-        found = np.ones(len(begins_us), bool)
+        forward = np.ones(len(begins_us), bool)
         for begins, ends in (self._backward, self._optimizers):
             if len(begins):
                 before = np.searchsorted(begins, begins_us, side="right") - 1
-                found &= (before < 0) | (begins_us >= ends[np.maximum(before, 0)])
-        return found
+                forward &= (before < 0) | (begins_us >= ends[np.maximum(before, 0)])
+        return forward
 
     def work(self, steps: StepBounds) -> tuple[FloatArray, FloatArray]:
         """Count operations with a network's work in each step, (steps,), for their time too, which varies."""
         works = np.array([any(kind.startswith(HEAVY) for kind in row.types) for row in self._translations], bool)
         counts = np.zeros(len(steps.bounds_us))
         for begins, _, _, owners in self.threads:
-            found = steps.step_of(begins[np.append(works, False)[np.minimum(owners, len(works))]])
-            counts += np.bincount(found[found >= 0], minlength=len(counts))
+            step = steps.step_of(begins[np.append(works, False)[np.minimum(owners, len(works))]])
+            counts += np.bincount(step[step >= 0], minlength=len(counts))
         return counts, counts
 
     def add_up(self, totals: StepTotals, steps: StepBounds, kept: np.ndarray) -> None:
@@ -265,10 +265,10 @@ class _HostWork:
             rows = slice(None) if inside.all() else inside
             owners, self_us = all_owners[rows], all_self_us[rows]
             for owner, us in zip(*_summed(owners, self_us), strict=True):
-                found = self.shares(owner, None)
-                if not found:
+                kinds = self.shares(owner, None)
+                if not kinds:
                     totals.other_us["dropped"] += us / count
-                for kind, share in found.items():
+                for kind, share in kinds.items():
                     totals.host_us[HOST_PREFIX + kind] += us * share / count
             # As if each step had been recorded alone: a thread is idle between its operations of one step.
             same = np.diff(step[rows]) == 0
@@ -290,7 +290,7 @@ def _updates(
     An optimizer that is handed a closure runs the forward and the backward pass inside its mark: what it does up to the
     end of the last backward pass there is no update.
     """
-    found = np.zeros(len(begins), np.int32)
+    owners = np.zeros(len(begins), np.int32)
     backward_begins, backward_ends = backward
     until = -np.inf
     for row in np.flatnonzero(marks[keys]).tolist():
@@ -299,9 +299,9 @@ def _updates(
             first, last = np.searchsorted(backward_begins, [begins[row], until])
             updates_from = backward_ends[last - 1] if last > first else begins[row]
             last = max(int(np.searchsorted(begins, until)), row + 1)
-            found[max(int(np.searchsorted(begins, updates_from)), row) : last] = keys[row] + 1
-            found[row] = keys[row] + 1
-    return found
+            owners[max(int(np.searchsorted(begins, updates_from)), row) : last] = keys[row] + 1
+            owners[row] = keys[row] + 1
+    return owners
 
 
 # --- the GPU ----------------------------------------------------------------------------------------------------------
@@ -310,13 +310,13 @@ def _updates(
 def _busiest_gpu(device: Rows, gpu_of_stream: list[int]) -> tuple[Rows, int | None, int]:
     """Return the kernels of the busiest GPU, its number (None if the trace has none), and the number of GPUs."""
     gpus = np.array(gpu_of_stream, int)[device.threads] if gpu_of_stream else np.zeros(0, int)
-    found = np.unique(gpus[gpus >= 0]).tolist()
-    if len(found) < 2:
-        return device, (found[0] if found else None), len(found)
-    rows = [np.flatnonzero((gpus == number) & np.isfinite(device.begins + device.durations)) for number in found]
-    busiest = int(np.argmax([covered_us(device.begins[some], device.durations[some]) for some in rows]))
-    rows = [np.flatnonzero(gpus == number) for number in found]
-    return Rows(*(values[rows[busiest]] for values in device)), found[busiest], len(found)
+    numbers = np.unique(gpus[gpus >= 0]).tolist()
+    if len(numbers) < 2:
+        return device, (numbers[0] if numbers else None), len(numbers)
+    rows = [np.flatnonzero((gpus == number) & np.isfinite(device.begins + device.durations)) for number in numbers]
+    busiest = int(np.argmax([covered_us(device.begins[chosen], device.durations[chosen]) for chosen in rows]))
+    rows = [np.flatnonzero(gpus == number) for number in numbers]
+    return Rows(*(values[rows[busiest]] for values in device)), numbers[busiest], len(numbers)
 
 
 class _GpuWork:
@@ -350,9 +350,9 @@ class _GpuWork:
         """Time and number of the kernels of each step, (steps,) both, without updates and talk between GPUs."""
         computes = np.array([kernel.operation != COLLECTIVE for kernel in kernels], bool)[self._rows.keys]
         counts = (self._steps >= 0) & (self._owners < first_update) & computes
-        found, steps = self._steps[counts], len(self._step_ends)
-        times = np.bincount(found, self._rows.durations[counts], steps)
-        return times.astype(float), np.bincount(found, minlength=steps).astype(float)
+        kept, steps = self._steps[counts], len(self._step_ends)
+        times = np.bincount(kept, self._rows.durations[counts], steps)
+        return times.astype(float), np.bincount(kept, minlength=steps).astype(float)
 
     def first_is_cold(self, first_begin_us: float, kept: np.ndarray) -> float | None:
         """Length of the first step, which began then, if it took far longer than the others kept; else None."""
@@ -389,7 +389,7 @@ class _GpuWork:
         computes = inside & ~np.array([kernel.operation == COLLECTIVE for kernel in kernels])[keys]
         computed_us = covered_us(begins[computes], durations[computes])
         is_copy = np.array([moves_memory(kernel.name) for kernel in kernels])[keys]
-        counted_us = without_hidden_copies(*(each[computes] for each in (begins, durations, is_copy, streams)))
+        counted_us = without_hidden_copies(*(column[computes] for column in (begins, durations, is_copy, streams)))
         totals.other_us["hidden copies"] = float(durations[computes].sum() - counted_us.sum()) / count
         pairs = (self._owners[computes] + 1) * len(kernels) + keys[computes]
         for pair, us in zip(*_summed(pairs, counted_us), strict=True):

@@ -34,6 +34,7 @@ from profet_profiles.unpacking import (
     files_in_folder,
     is_archive,
 )
+from profet_profiles.whole_files import open_to_read
 
 #: Every format that is read, in the order in which `looks_like` is called. PyTorch's reader takes any chrome trace that
 #: TensorFlow's left, PROFET JSON any JSON that all others left.
@@ -63,7 +64,13 @@ _NVIDIA = "a table of NVIDIA's profiler (nsys, nvprof, ncu)"
 _KEY_AVERAGES = "PyTorch's printed key_averages()"
 _ON_GPU = "the models support GPUs only, so record the step on a GPU"
 _MESSAGE = rb"(?s)\A[\n\x12\x1a\"*2].*tensorflow\.profiler\."
+_TRAINING_LOG = (
+    "a training log",
+    "give it as the log of a network by name: step 3 on Predict, or profet estimate --log",
+)
 _LINES = rb"\A(?:[^\n]{0,1000}\n){0,20}[^\n]{0,1000}"
+#: Of lines that are no JSON's.
+_LOG = rb'\A(?!\s*+[\[{]\s*+["{])' + _LINES[2:]
 
 #: Files that people take for a profile: what a file's first bytes hold, what it is then, and what to do. Searched in
 #: this order, before any reader looks.
@@ -103,6 +110,10 @@ _OTHER_FILES = tuple(
             "a list of stacks for a flame graph (export_stacks), which lacks operations",
             _CHROME_TRACE,
         ),
+        (_LINES + rb"(?:\bNVIDIA-SMI \d|\butilization\.gpu\b)", "nvidia-smi's output", _PROFILER),
+        (_LOG + rb"(?:\d ?(?:it/s|s/it|m?s/step)\b|_per_second\b|loss'?[:=]? {0,3}\d|epoch,|took \d)", *_TRAINING_LOG),
+        (rb'(?s)\A\s*+\{.*"(?:log_history|train_steps_per_second)"', *_TRAINING_LOG),
+        (rb"\Aversion https://git-lfs", "a pointer of Git LFS", "fetch the file itself: git lfs pull"),
         (_LINES + rb"Layer \(type[^)\n]{0,30}\)", "a printed summary of a network", _PROFILER),
         (
             rb'(?s)\A\s*+\{.*?"(?:format"\s*:\s*"graph-model"|modelTopology"\s*:\s*\{\s*"node")',
@@ -149,7 +160,9 @@ def is_text(head: bytes) -> bool:
     """Return True if a file begins as text does."""
     # The cut may split a character.
     text = head[:1000].decode("utf-8", "ignore")
-    return len(text.encode()) > len(head[:1000]) - 4 and all(one.isprintable() or one.isspace() for one in text)
+    return len(text.encode()) > len(head[:1000]) - 4 and all(
+        letter.isprintable() or letter.isspace() for letter in text
+    )
 
 
 def _is_kernel_stats(head: bytes) -> bool:
@@ -162,7 +175,7 @@ def _is_kernel_stats(head: bytes) -> bool:
         numbers = [field for field, _, _ in wire.entries(size)]
     except (StopIteration, ProfileError):
         return False
-    return numbers[:1] == [1] and _KERNEL_TOTAL_NS in numbers and all(each in _KERNEL_FIELDS for each in numbers)
+    return numbers[:1] == [1] and _KERNEL_TOTAL_NS in numbers and all(number in _KERNEL_FIELDS for number in numbers)
 
 
 #: If the best file is damaged, the next ones are tried.
@@ -206,7 +219,7 @@ def read_profile(source: bytes | BinaryIO | Path | str, name: str = "", *, progr
     try:
         if path.is_dir():
             return read_profile_folder(path, progress=progress)
-        with path.open("rb") as file:
+        with open_to_read(path) as file:
             return read_profile(file, name, progress=progress)
     except (OSError, ValueError) as error:
         # `ProfetError` is a `ValueError` and says it better; a text that is no path may hold a null byte.
@@ -230,7 +243,7 @@ def read_profile_folder(path: Path, *, progress: Progress | None = None) -> Prof
 def _named(name: str, read: Callable[[], Profile]) -> Profile:
     """Call `read`, and give its result and its errors the file's name."""
     try:
-        return read().named(name)
+        return read().with_file_name(name)
     except ProfileError as error:
         raise ProfileError(f"{shown_file_name(name)}: {error}") from None
     finally:
@@ -298,9 +311,9 @@ def _read_best(files: Sequence[ArchivedFile], where: str, watch: Watch) -> Profi
             f"the {where} holds no profile among its {len(files)} files: upload an xplane.pb or trace.json.gz of "
             "TensorFlow, or a trace of torch.profiler."
         )
-    candidates.sort(key=lambda each: each.order)
-    candidates.sort(key=lambda each: each.run, reverse=True)
-    candidates.sort(key=lambda each: (*PREFERRED_FORMATS, each.reader).index(each.reader))
+    candidates.sort(key=lambda candidate: candidate.order)
+    candidates.sort(key=lambda candidate: candidate.run, reverse=True)
+    candidates.sort(key=lambda candidate: (*PREFERRED_FORMATS, candidate.reader).index(candidate.reader))
     failed = []
     for candidate in candidates[:MAX_TRIES]:
         try:
@@ -313,7 +326,7 @@ def _read_best(files: Sequence[ArchivedFile], where: str, watch: Watch) -> Profi
             if len(files) == 1:
                 return profile
             note = _note(candidate, candidates, len(files), where)
-            unread = tuple(f"{_short(each.file)}, which can't be read" for each in candidates[: len(failed)])
+            unread = tuple(f"{_short(candidate.file)}, which can't be read" for candidate in candidates[: len(failed)])
             return replace(profile, ignored=(note, *unread, *profile.ignored))
     raise failed[0]
 
@@ -339,9 +352,9 @@ def _candidates(files: Sequence[ArchivedFile], watch: Watch) -> tuple[list[_Cand
 
 
 def _note(chosen: _Candidate, candidates: Sequence[_Candidate], count: int, where: str) -> str:
-    alike = [each for each in candidates if each.reader is chosen.reader]
-    runs = len({each.run for each in alike})
-    others = sum(each.run == chosen.run for each in alike)
+    alike = [candidate for candidate in candidates if candidate.reader is chosen.reader]
+    runs = len({candidate.run for candidate in alike})
+    others = sum(candidate.run == chosen.run for candidate in alike)
     which = f", of the last of {runs} runs" if runs > 1 else ""
     which += f", the first of {others} such files" if others > 1 else ""
     return f"{count - 1} of the {count} files in the {where}: {_short(chosen.file)} was read{which}"

@@ -60,6 +60,14 @@ ACCUMULATED = (
 REPEATED_UPDATES = (
     "Each step holds several updates of the same kind, such as those of a GAN's critic: the batch size is that of one."
 )
+#: First among the warnings of every profile that was recorded with PyTorch.
+TRANSLATED_WARNING = (
+    "This is a PyTorch profile: its operations were mapped to TensorFlow's, which the shipped models were trained on."
+)
+PADDLE_WARNING = (
+    "This is a PaddlePaddle profile: its kernels were mapped by name to TensorFlow's operations, which the shipped "
+    "models were trained on."
+)
 #: Operations that nothing but a TPU runs.
 _TPU = re.compile(r"(Host|Device)_(_?TPU|infeed|outfeed)", re.IGNORECASE)
 #: What any network's training step has some of; compiled kernels may hide the names.
@@ -181,11 +189,11 @@ class Profile:
         object.__setattr__(self, "operations", MappingProxyType(ordered))
 
     def with_meta(self, **facts: str | float | bool | None) -> Self:
-        """Return the same times, with other facts of the step."""
+        """Return a copy with other facts of the step."""
         return replace(self, meta=replace(self.meta, **facts))  # type: ignore[arg-type]
 
     def with_steps(self, steps: int, basis: StepsBasis = "given") -> Profile:
-        """Return the same file read as covering `steps` training steps.
+        """Return the profile of the file read as covering `steps` training steps.
 
         >>> Profile({"Device_Conv2D": 50.0}, steps=2, steps_basis="assumed").with_steps(1).operations["Device_Conv2D"]
         100.0
@@ -194,8 +202,8 @@ class Profile:
         operations = {name: us * factor for name, us in self._unrounded_us.items()}
         return replace(self, operations=operations, steps=steps, steps_basis=basis)
 
-    def named(self, file_name: str) -> Profile:
-        """Return the same profile, read from a file of this name."""
+    def with_file_name(self, file_name: str) -> Profile:
+        """Return a copy, read from a file of this name."""
         return replace(self, operations=self._unrounded_us, file_name=file_name)
 
     @cached_property

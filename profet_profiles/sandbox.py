@@ -354,7 +354,7 @@ def read_guarded(
         return Task(__name__, profile_in, ProfileError, smaller_trace(head), _MAX_ANSWER_BYTES)
 
     # Of the name the process knows its end alone.
-    return read_file(source, name, begin, progress=progress, waiting=waiting).named(name)
+    return read_file(source, name, begin, progress=progress, waiting=waiting).with_file_name(name)
 
 
 def work(file: BinaryIO, name: str, _: Sequence[str], progress: Progress) -> dict[str, Any]:

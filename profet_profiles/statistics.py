@@ -61,7 +61,8 @@ def _columns_of(headings: Sequence[object]) -> dict[str, int] | None:
     """Find each column under these headings (labels or ids); None if this is another table."""
     plain = ["".join(filter(str.isalpha, str(heading).casefold())) for heading in headings[:MAX_COLUMNS]]
     columns = {
-        name: next((at for at, text in enumerate(plain) if text in known), -1) for name, known in _HEADINGS.items()
+        name: next((at for at, text in enumerate(plain) if text in spellings), -1)
+        for name, spellings in _HEADINGS.items()
     }
     return None if min(columns["side"], columns["type"], columns["total"]) < 0 else columns
 

@@ -25,7 +25,7 @@ from profet_profiles.kernel_names import (
     moves_memory,
     operation_of_kernel,
 )
-from profet_profiles.limits import Names, Spans
+from profet_profiles.limits import Spans, TraceNames
 from profet_profiles.record import (
     DEVICE_PREFIX,
     HOST_PREFIX,
@@ -227,7 +227,7 @@ class GpuTrace(Spans):
     def __init__(self, number: str, name: str | None = None) -> None:
         super().__init__()
         self.number, self.name, self.steps = number, name, 0
-        self.names: Names[tuple[str, str | None, int]] = Names(MAX_PAIRS)
+        self.names: TraceNames[tuple[str, str | None, int]] = TraceNames(MAX_PAIRS)
         self.operations_us, self.kernels_us, self.unnamed_us = no_times(), no_times(), no_times()
         self.convolutions_us: dict[int, defaultdict[str, float]] = {}
         self.worked_us = self.hidden_copies_us = 0.0
@@ -339,22 +339,22 @@ class Trace:
     def profile(self, source_format: str, nothing: str, check_time: Callable[[], None]) -> Profile:
         """Return the profile of the mean step; of several GPUs the busiest is read: steps of all take as long."""
         worked = [gpu for gpu in self.gpus if gpu.keys]
-        for each in worked:
-            each.sum_up(check_time)
-        gpu = max(worked, key=lambda each: each.worked_us, default=None)
+        for gpu_trace in worked:
+            gpu_trace.sum_up(check_time)
+        gpu = max(worked, key=lambda trace: trace.worked_us, default=None)
         if self.has_jax and {*self.host_us, *(gpu.operations_us if gpu else ())} <= {UNKNOWN, IDLE}:
             raise ProfileError(_JAX)
         if gpu is None and any(name.startswith(_TPU_PREFIX) for name in self.devices):
             raise ProfileError(TPU)
         if gpu is None and not self.host_us:
             raise ProfileError(nothing)
-        marked = self.marked or max((each.steps for each in self.gpus), default=0)
+        marked = self.marked or max((trace.steps for trace in self.gpus), default=0)
         steps, basis, unmarked = count_steps(marked, self.runs.values())
         totals_us = {HOST_PREFIX + kind: us for kind, us in self.host_us.items()}
         warnings, refusal, sharing = [*self.warnings], "", 1
         if gpu is not None:
             enough_us = max(_WORKED_SHARE * gpu.worked_us, math.ulp(0.0))
-            sharing = max(1, sum(each.worked_us >= enough_us for each in worked))
+            sharing = max(1, sum(trace.worked_us >= enough_us for trace in worked))
             if sharing > 1:
                 warnings.append(
                     f"{sharing} GPUs ran this step. Only GPU {gpu.number} is read, with its share of the batch; "
@@ -482,8 +482,8 @@ def count_steps(marked: int, runs: Iterable[int]) -> tuple[int, StepsBasis, tupl
         return max(marked, 1), "marked" if marked else "assumed", ()
     if ran <= max(marked, 1):
         return ran, "counted", ()
-    some = "none" if marked == 0 else str(marked)
-    doubt = f"The trace marks {some} of its steps, but every operation ran {ran} times: divided by {ran}."
+    number = "none" if marked == 0 else str(marked)
+    doubt = f"The trace marks {number} of its steps, but every operation ran {ran} times: divided by {ran}."
     return ran, "counted", (doubt,)
 
 

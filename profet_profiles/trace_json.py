@@ -22,7 +22,7 @@ from profet_profiles.chrome_trace import (
     nothing_found,
 )
 from profet_profiles.kernel_names import MAX_KERNEL_CHARACTERS
-from profet_profiles.limits import Names
+from profet_profiles.limits import TraceNames
 from profet_profiles.record import IDLE, UNKNOWN, Profile
 from profet_profiles.tensorflow_trace import (
     GPU_PREFIX,
@@ -65,8 +65,8 @@ def looks_like(head: bytes) -> bool:
 def read(content: Content) -> Profile:
     """Read a trace of one step, or of several marked ones."""
     events = _Events()
-    for some in ChromeTrace(content, Args).events():
-        for event in some:
+    for part in ChromeTrace(content, Args).events():
+        for event in part:
             events.add(event)
     return events.trace().profile(NAME, nothing_found(content.head, _NOTHING), content.check_time)
 
@@ -89,7 +89,7 @@ class _Events:
         self._processes: dict[object, str] = {}
         self._thread_names: dict[Where, str] = {}
         # Threads, operations and steps.
-        self._names: Names[Hashable] = Names(MAX_NAMES)
+        self._names: TraceNames[Hashable] = TraceNames(MAX_NAMES)
         self._count = self._untimed = 0
 
     def add(self, event: Event[Args]) -> None:
@@ -162,7 +162,7 @@ class _Events:
             thread.marks.setdefault(kind_of_step, set()).add(mark)
 
     def trace(self) -> Trace:
-        """Return what the trace holds, once all events are added."""
+        """Return the trace, once all events are added."""
         trace, others = self._found, 0
         for line in self._lines.values():
             match line:

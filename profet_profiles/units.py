@@ -31,13 +31,14 @@ def positive_number(what: str, value: object) -> float:
     return number
 
 
-def whole_number(what: str, value: object, *, at_least: int = 1) -> int:
-    """`value` as an int; InputError, starting with `what`, unless it is a whole number of at least `at_least`."""
+def whole_number(what: str, value: object, *, at_least: int = 1, at_most: float = LARGEST_NUMBER) -> int:
+    """`value` as an int; InputError, starting with `what`, unless it is a whole number within both bounds."""
     number = _real(value)
     if number is None or not (math.isinf(number) or number.is_integer()) or number < at_least:
         raise InputError(f"{what} must be a whole number of at least {at_least}, not {_shown(value)}.")
-    if number > LARGEST_NUMBER:
-        raise InputError(f"{what} must be at most {LARGEST_NUMBER:g}, not {_shown(value)}.")
+    if number > at_most:
+        largest = f"{at_most:,}" if isinstance(at_most, int) else f"{at_most:g}"
+        raise InputError(f"{what} must be at most {largest}, not {_shown(value)}.")
     return int(number)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import tarfile
 import time
 import zipfile
 import zlib
@@ -48,6 +47,8 @@ Progress = Callable[[float], None]
 @contextmanager
 def reading_archive() -> Iterator[None]:
     """Turn what zipfile and tarfile raise on a damaged archive into ProfileError."""
+    import tarfile  # late: few files are archives
+
     try:
         yield
     except ProfileError:
@@ -321,6 +322,8 @@ def _zip_files(content: Content) -> Iterator[ArchivedFile]:
 
 
 def _tar_files(content: Content) -> Iterator[ArchivedFile]:
+    import tarfile
+
     archive = tarfile.TarFile(fileobj=content.open())
     for number, entry in enumerate(archive, 1):
         _check_number(number, "archive")

@@ -1,7 +1,8 @@
-"""Atomic file writes."""
+"""Atomic file writes, and reads that never wait for another program."""
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +16,16 @@ try:
 except ImportError:
     # Windows doesn't let other programs remove an open file.
     fcntl = None
+
+
+def open_to_read(path: Path) -> BinaryIO:
+    """Open a file, or a pipe that something writes to, as `<(command)` and `/dev/stdin` are.
+
+    OSError: it can't be read; opening a named pipe would wait for a writer.
+    """
+    if path.is_fifo() and path.resolve().exists():
+        raise OSError(errno.EINVAL, "it is a named pipe, give a file", str(path))
+    return path.open("rb")
 
 
 def write_whole(path: Path, data: bytes, *, replace: bool = True) -> None:

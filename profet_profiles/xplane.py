@@ -27,7 +27,7 @@ from profet_profiles.limits import (
     MAX_METADATA,
     MAX_OPERATION_US,
     MAX_STEPS,
-    Names,
+    TraceNames,
     TraceTooLargeError,
     check_operations,
 )
@@ -184,9 +184,9 @@ class _Plane:
         return self.name.startswith(GPU_PREFIX)
 
 
-def _read_planes(content: Content, found: Trace) -> list[_Plane]:
+def _read_planes(content: Content, trace: Trace) -> list[_Plane]:
     """Name and metadata of every plane, in the file's order; metadata of the host and of GPUs only."""
-    planes, names, names_left = [], Names[str](MAX_METADATA), MAX_METADATA
+    planes, names, names_left = [], TraceNames[str](MAX_METADATA), MAX_METADATA
     with content.open() as stream:
         wire = WireStream(stream)
         for number, size in wire.fields():
@@ -202,7 +202,7 @@ def _read_planes(content: Content, found: Trace) -> list[_Plane]:
                 elif part in (_PLANE_EVENT_METADATA, _PLANE_STAT_METADATA) and length <= PIECE_BYTES:
                     if (names_left := names_left - 1) < 0:
                         raise TraceTooLargeError(f"The trace has more than {MAX_METADATA:,} names")
-                    _keep_metadata(found, plane, part, wire.read(length), names)
+                    _keep_metadata(trace, plane, part, wire.read(length), names)
                 elif part == _PLANE_STATS and length <= PIECE_BYTES:
                     fact = messages().Stat.FromString(wire.read(length))
                     facts[fact.metadata_id] = fact.int64_value or fact.uint64_value
@@ -211,13 +211,13 @@ def _read_planes(content: Content, found: Trace) -> list[_Plane]:
             if not any(map(is_forward, plane.types.values())) and any(map(is_forward, plane.eager_types.values())):
                 # A step without a graph, whose operations XProf does not count.
                 plane.types |= plane.eager_types
-            found.kinds |= {*plane.types.values()}
+            trace.kinds |= {*plane.types.values()}
             # Names come after what they name.
             major, minor, multiprocessors, memory_bytes = (facts.get(plane.stats.get(name), 0) for name in _FACTS)
             plane.gpu = gpu_from_properties((major, minor), multiprocessors, memory_bytes)
             if major:
-                found.capability = min(found.capability or major, major)
-    found.devices = [plane.name for plane in planes]
+                trace.capability = min(trace.capability or major, major)
+    trace.devices = [plane.name for plane in planes]
     return planes
 
 
@@ -227,16 +227,16 @@ def gpu_from_properties(capability: tuple[int, int], multiprocessors: int, memor
     >>> gpu_from_properties((7, 5), 40, 15_843_721_216)
     'Tesla T4'
     """
-    for known, count, least_gib, name in _SERVER_GPUS:
-        if (known, count) == (capability, multiprocessors) and memory_bytes >= least_gib * _GIB:
+    for server_capability, count, least_gib, name in _SERVER_GPUS:
+        if (server_capability, count) == (capability, multiprocessors) and memory_bytes >= least_gib * _GIB:
             return name
     return None
 
 
-def _keep_metadata(found: Trace, plane: _Plane, part: int, data: bytes, names: Names[str]) -> None:
+def _keep_metadata(trace: Trace, plane: _Plane, part: int, data: bytes, names: TraceNames[str]) -> None:
     entry = messages().MetadataEntry.FromString(data)
     name = _text(entry.value.name[:MAX_NAME_CHARACTERS])
-    found.note_name(name)
+    trace.note_name(name)
     if part == _PLANE_EVENT_METADATA:
         if plane.is_host and (kind := operation_type(name)):
             plane.types[entry.key] = names.keep(kind)
@@ -273,7 +273,7 @@ def _has_derived_id(part: Any) -> bool:
     return (part.id & 0xFFFFFFFF) - _FIRST_DERIVED_ID in range(_DERIVED_IDS)
 
 
-def _add_host(found: Trace, wire: WireStream, size: int, plane: _Plane) -> None:
+def _add_host(trace: Trace, wire: WireStream, size: int, plane: _Plane) -> None:
     """Add the threads of the host; their times are in picoseconds."""
     totals_ps: Counter[str] = Counter()
     step_num = plane.stats.get("step_num")
@@ -293,9 +293,9 @@ def _add_host(found: Trace, wire: WireStream, size: int, plane: _Plane) -> None:
                     thread.begins.append(begin_ps)
                     thread.durations.append(duration_ps)
                     if key in plane.graph_operations:
-                        found.runs[key] += 1
+                        trace.runs[key] += 1
                 elif step_num is not None and marks.get(key, True):
-                    is_mark = _note_step(found, thread, plane, event)
+                    is_mark = _note_step(trace, thread, plane, event)
                     if len(marks) < MAX_STEPS:
                         marks.setdefault(key, is_mark)
             check_operations(len(line_ps))
@@ -304,12 +304,12 @@ def _add_host(found: Trace, wire: WireStream, size: int, plane: _Plane) -> None:
         check_operations(len(totals_ps))
         if line_ps:
             totals_ps[IDLE] += int(thread.idle)
-        found.marked = max([found.marked, *map(len, thread.marks.values())])
+        trace.marked = max([trace.marked, *map(len, thread.marks.values())])
     for kind, ps in totals_ps.items():
-        found.host_us[kind] += ps / _PS_PER_US
+        trace.host_us[kind] += ps / _PS_PER_US
 
 
-def _note_step(found: Trace, thread: Thread, plane: _Plane, event: Any) -> bool:
+def _note_step(trace: Trace, thread: Thread, plane: _Plane, event: Any) -> bool:
     """Whether an event marks a step, which is then noted."""
     stats: dict[int | None, int] = {stat.metadata_id: stat.int64_value for stat in event.stats}
     number = stats.get(plane.stats["step_num"])
@@ -320,11 +320,11 @@ def _note_step(found: Trace, thread: Thread, plane: _Plane, event: Any) -> bool:
     if len(numbers) + len(thread.marks) > MAX_STEPS:
         raise TraceTooLargeError(f"The trace has more than {MAX_STEPS:,} steps")
     if 0 < (batch_size := stats.get(plane.stats.get("batch_size"), 0)) <= MAX_BATCH_SIZE:
-        found.batch_sizes.add(batch_size)
+        trace.batch_sizes.add(batch_size)
     return True
 
 
-def _add_gpu(found: Trace, wire: WireStream, size: int, plane: _Plane) -> None:
+def _add_gpu(trace: Trace, wire: WireStream, size: int, plane: _Plane) -> None:
     gpu = GpuTrace(number=plane.name.removeprefix(GPU_PREFIX)[:10], name=plane.gpu)
     for number, parts in enumerate(_lines(wire, size)):
         events, derived, marks_steps = 0, False, False
@@ -342,7 +342,7 @@ def _add_gpu(found: Trace, wire: WireStream, size: int, plane: _Plane) -> None:
                 gpu.add_kernel(number, names, begin_us, us)
         gpu.steps = max(gpu.steps, events if marks_steps else 0)
     check_operations(len({kind for _, kind, _ in gpu.names}))
-    found.gpus.append(gpu)
+    trace.gpus.append(gpu)
 
 
 def _operation(plane: _Plane, event: Any) -> tuple[str | None, int]:
@@ -350,19 +350,19 @@ def _operation(plane: _Plane, event: Any) -> tuple[str | None, int]:
 
     Beside the type a number that the events of one convolution share, 0 for others.
     """
-    found, found_rank, label = None, math.inf, 0
+    best, best_rank, label = None, math.inf, 0
     for stat in event.stats:
         rank = plane.labels.get(stat.metadata_id)
-        if rank is not None and (rank < found_rank or found == UNKNOWN):
+        if rank is not None and (rank < best_rank or best == UNKNOWN):
             kind = None
             if stat.ref_value:
                 kind = plane.references.get(stat.ref_value, UNKNOWN)
             elif stat.str_value:
                 kind = kernel_operation(_text(stat.str_value[:MAX_NAME_CHARACTERS]))
-            if kind is not None and (found is None or kind != UNKNOWN):
-                found, found_rank = kind, rank
+            if kind is not None and (best is None or kind != UNKNOWN):
+                best, best_rank = kind, rank
                 label = stat.ref_value or hash(stat.str_value)
-    return found, label if found is not None and "Conv" in found else 0
+    return best, label if best is not None and "Conv" in best else 0
 
 
 READER = Reader(NAME, looks_like, read)

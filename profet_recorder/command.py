@@ -55,6 +55,17 @@ _BAD_INPUT, _STOPPED = 2, 130
 class OneLineParser(argparse.ArgumentParser):
     """Reports what is wrong in one line, without the usage text."""
 
+    _is_help = False
+
+    def format_help(self) -> str:
+        """Return the help, as wide as the terminal."""
+        self._is_help = True
+        return super().format_help()
+
+    def _get_formatter(self) -> argparse.HelpFormatter:
+        # Every argument that is declared is formatted once, to try it: without asking for the terminal's width.
+        return argparse.HelpFormatter(self.prog, width=None if self._is_help else 80)
+
     def error(self, message: str) -> NoReturn:
         """Raise InputError instead of ending the process."""
         raise InputError(f"{message} (see `{self.prog} --help`)")
@@ -118,8 +129,9 @@ def parse_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str]) -
     options, unknown = parser.parse_known_args(arguments[:end])
     name = Path(options.script).name
     if re.fullmatch(r"python[\d.]*(\.exe)?", name):
-        right = ["-m"] * options.module + (unknown[:1] or ["SCRIPT"]) + [SEPARATOR] * bool(unknown[1:]) + unknown[1:]
-        raise InputError(f"Leave {options.script} out: {_TYPED} {' '.join(right)}")
+        script, *others = unknown or ["SCRIPT"]
+        module, separator = "-m " if options.module else "", f" {SEPARATOR} " if others else ""
+        raise InputError(f"Leave {options.script} out: {_TYPED} {module}{script}{separator}{' '.join(others)}")
     if unknown and name not in LAUNCHERS:
         raise InputError(f"Unknown arguments {' '.join(unknown)}: put the script's arguments after `{SEPARATOR}`.")
     options.script_arguments = list(arguments[end + 1 :])
@@ -184,7 +196,7 @@ def record_script(
     try:
         with after_import(hooks.on_import), _as_main(script, arguments, module), _without_our_tracebacks():
             status = _run(script, module)
-        if hooks.recording is not None and hooks.recording.settle():
+        if hooks.recording is not None and hooks.recording.finish_early():
             return status or 0
     finally:
         hooks.undo()

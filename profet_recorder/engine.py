@@ -207,7 +207,7 @@ class ObservedSizes:
         """Note the sizes of a batch, or those that are known."""
         if not isinstance(batch, BatchSizes):
             batch = batch_sizes(batch, channels_last=self._channels_last)
-        self._now = larger(self._now, batch)
+        self._now = with_larger_images(self._now, batch)
 
     def end_pass(self) -> None:
         """Gradients were accumulated: what is observed next is another batch of the same step."""
@@ -221,20 +221,20 @@ class ObservedSizes:
         self.end_pass()
         examples = sum(sizes.batch_size or 0 for sizes in self._passes)
         self.passes = len(self._passes)
-        largest = functools.reduce(larger, self._passes)
+        largest = functools.reduce(with_larger_images, self._passes)
         self.last = replace(largest, batch_size=examples or None, is_guess=largest.is_guess and self.passes == 1)
         self._passes = []
 
 
-def larger(first: BatchSizes, second: BatchSizes) -> BatchSizes:
-    """Return the one with the larger pictures, the first of equals; one that is known goes before one that is not."""
+def with_larger_images(first: BatchSizes, second: BatchSizes) -> BatchSizes:
+    """Return the sizes with the larger pictures, the first of equals; sizes that are known go before unknown ones."""
     if first == NO_SIZES:
         return second
     return second if (second.pixels or 0) > (first.pixels or 0) else first
 
 
-def either(first: BatchSizes, second: BatchSizes) -> BatchSizes:
-    """Return the first one, with what it lacks from the second."""
+def completed(first: BatchSizes, second: BatchSizes) -> BatchSizes:
+    """Return the first sizes; what they lack is taken from the second."""
     if first.batch_size is None or (first.is_guess and second.batch_size is not None):
         first = replace(first, batch_size=second.batch_size, is_guess=second.is_guess)
     if first.height is None:
@@ -272,19 +272,19 @@ def batch_sizes(batch: object, *, channels_last: bool) -> BatchSizes:
 def _list_of_pictures(part: Any, depth: int = 0) -> list[tuple[int, int]]:
     """Sides of each picture of the first list of single pictures, or of dicts that have one each, as detectors get."""
     if isinstance(part, list | tuple):
-        pictures = [picture for one in part if (picture := _picture(one))]
+        pictures = [picture for item in part if (picture := _picture(item))]
         if pictures and len(pictures) == len(part) and len({channels for channels, *_ in pictures}) == 1:
             return [(height, width) for _, height, width in pictures]
     inner = list(part.values()) if isinstance(part, Mapping) else part
     if not isinstance(inner, list | tuple) or depth > _MAX_DEPTH:
         return []
-    return next((sides for one in inner[:_MAX_PARTS] if (sides := _list_of_pictures(one, depth + 1))), [])
+    return next((sides for item in inner[:_MAX_PARTS] if (sides := _list_of_pictures(item, depth + 1))), [])
 
 
 def _picture(part: Any) -> tuple[int, int, int] | None:
     """Channels, height and width of a single picture, or of the one in a dict."""
     if isinstance(part, Mapping):
-        return next((picture for one in part.values() if (picture := _picture(one))), None)
+        return next((picture for item in part.values() if (picture := _picture(item))), None)
     if isinstance(part, list | tuple) or len(shape := next(_shapes(part), ())) != _PICTURES_RANK - 1:
         return None
     channels, height, width = shape if shape[0] in _CHANNELS else (shape[2], *shape[:2])

@@ -82,17 +82,17 @@ class StepMarks:
             self._before.append(self._followed)
             self._followed, self._others, self._seen_at, self._since = owner, [], [], 0
             recording.go_on_with(make_engine())
-            for one in trains:
-                recording.engine.trains(one)
+            for optimizer in trains:
+                recording.engine.trains(optimizer)
             recording.begin_step()
             return False
-        was_counted = any(owner is one for one in self._before)
+        was_counted = any(owner is optimizer for optimizer in self._before)
         if recording is None or self._since > GONE or was_counted or self._is_rarer(owner, recording.steps_seen):
             self._followed, self._others, self._seen_at, self._since = owner, [], [], 0
             self._shapes, self._before = shapes, []
             self.recording = recording = self._begin(make_engine)
-            for one in trains:
-                recording.engine.trains(one)
+            for optimizer in trains:
+                recording.engine.trains(optimizer)
             # The step that ends here started unobserved; it counts all the same.
             recording.pass_step(batch)
             recording.begin_step()
@@ -100,8 +100,8 @@ class StepMarks:
         if is_new:
             self._others.append(owner)
             self._seen_at.append(recording.steps_seen)
-            for one in trains:
-                recording.engine.trains(one)
+            for optimizer in trains:
+                recording.engine.trains(optimizer)
         if batch is not None:
             recording.engine.observe_batch(batch)
         return False
@@ -130,13 +130,13 @@ class StepMarks:
 def weight_shapes(trained: Sequence[Any]) -> list[tuple[int, ...]]:
     """Shapes of what optimizers update, or of models' weights, in their order; none if they are not known."""
     shapes: list[tuple[int, ...]] = []
-    for one in trained:
+    for trainer in trained:
         with suppress(Exception):
-            weights = [weight for group in one.param_groups for weight in group["params"]]
+            weights = [weight for group in trainer.param_groups for weight in group["params"]]
             shapes += [tuple(weight.shape) for weight in weights]
             continue
         with suppress(Exception):
-            weights = getattr(one, "_trainable_variables", None) or one.weights
+            weights = getattr(trainer, "_trainable_variables", None) or trainer.weights
             shapes += [tuple(weight.shape) for weight in weights]
     return shapes
 
@@ -227,7 +227,7 @@ class ScriptHooks:
     # --- what is recorded -------------------------------------------------------------------------------------------
 
     def _guarded(self, observe: Callable[..., Any], *arguments: Any) -> Any:
-        """Return what `observe` does, or None if it fails; the training goes on."""
+        """Return the result of `observe`, or None if it fails; the training goes on."""
         if self.failure is not None:
             return None
         try:
@@ -400,7 +400,7 @@ class ScriptHooks:
             if id(function) in self._trained_in:
                 arguments = as_arguments(args, kwargs)
                 if optimizers := self._trained_in[id(function)][1]:
-                    if any(hasattr(one, "element_spec") for one in arguments.values()):
+                    if any(hasattr(argument, "element_spec") for argument in arguments.values()):
                         # It takes each batch itself.
                         for _ in range(self._passes_in.get(id(function), 1) - 1):
                             self._guarded(self._marks.end_pass, function, arguments)
@@ -451,7 +451,7 @@ class ScriptHooks:
             key = id(function), id(sources[0])
             self._traced[key] += not self._keras_calls.is_fed_again
             self._passes_in[key[0]] = max(self._passes_in.get(key[0], 1), self._traced[key])
-        if optimizer is not None and all(optimizer is not known for known in optimizers):
+        if optimizer is not None and all(optimizer is not listed for listed in optimizers):
             optimizers.append(optimizer)
 
     # --- PyTorch ----------------------------------------------------------------------------------------------------

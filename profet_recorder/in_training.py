@@ -428,7 +428,7 @@ def _flat_specs(batches: Any) -> list[Any]:
     """Describe each tensor of a batch, as an iterator of tf.data does."""
     tensorflow = sys.modules.get("tensorflow")
     specs = getattr(batches, "element_spec", None)
-    return [] if tensorflow is None else [one for one in tensorflow.nest.flatten(specs) if hasattr(one, "shape")]
+    return [] if tensorflow is None else [spec for spec in tensorflow.nest.flatten(specs) if hasattr(spec, "shape")]
 
 
 def _observed(batches: Any, engine: Engine, alone: bool) -> object:
@@ -449,9 +449,9 @@ def _observed(batches: Any, engine: Engine, alone: bool) -> object:
         if alone:
             return iter([batch])
         # Of the same specification, so that the train function is not traced a second time.
-        one = tensorflow.data.Dataset.from_generator
+        from_generator = tensorflow.data.Dataset.from_generator
         with suppress(TypeError, ValueError):
-            return iter(one(lambda: iter([batch]), output_signature=batches.element_spec))
+            return iter(from_generator(lambda: iter([batch]), output_signature=batches.element_spec))
     return _OneBatch(batch)
 
 

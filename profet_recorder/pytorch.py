@@ -26,12 +26,12 @@ from profet_recorder.engine import (
     StepFacts,
     StepKind,
     as_arguments,
-    either,
+    completed,
     has_updated,
     keras_flavour,
-    larger,
     observed,
     step_warnings,
+    with_larger_images,
 )
 from profet_recorder.plan import RecorderError, print_once
 
@@ -69,7 +69,7 @@ class PyTorchEngine:
 
     def trains(self, optimizer: Any) -> None:
         """Add an optimizer's weights; ignore other objects."""
-        if getattr(optimizer, "param_groups", None) and all(optimizer is not known for known in self._optimizers):
+        if getattr(optimizer, "param_groups", None) and all(optimizer is not listed for listed in self._optimizers):
             self._optimizers.append(optimizer)
 
     def for_model(self, model: Any) -> PyTorchEngine:
@@ -108,7 +108,7 @@ class PyTorchEngine:
         """Observe no more than networks that the script itself calls: the rest would be timed too."""
         self._calls.narrow()
         self._sums = self._sums_of(self._parameters())
-        self._device = next((one.device for one in self._parameters() if one.is_cuda), None)
+        self._device = next((weight.device for weight in self._parameters() if weight.is_cuda), None)
         if self._calls.saw_compiled and self._stance is not None:
             print_once(COMPILE_IS_OFF)
         elif self._calls.saw_compiled:
@@ -160,7 +160,7 @@ class PyTorchEngine:
         if sizes.is_list:
             # Each step has others.
             sizes = replace(sizes, height=None, width=None)
-        gradients = sum(one.numel() for one in parameters if one.requires_grad)
+        gradients = sum(weight.numel() for weight in parameters if weight.requires_grad)
         tested = self._calls.ran_without_gradients(trained)
         return StepKind(sizes, self._calls.calls_in_step(trained), gradients, tested)
 
@@ -211,17 +211,17 @@ class PyTorchEngine:
 
     def _warnings(self, gpu: str | None) -> Iterator[str]:
         torch, calls = self._torch, self._calls
-        weights, trained = {id(one): one for one in self._parameters()}.values(), self._trained()
+        weights, trained = {id(weight): weight for weight in self._parameters()}.values(), self._trained()
         # A GAN's loop switches gradients off and on again; statistics and averages of other weights have none, but
         # change. What is frozen stays as it is.
-        without = [one for one in weights if not one.requires_grad and one.is_floating_point()]
-        without = [one for one in without if id(one) not in calls.updated]
+        without = [weight for weight in weights if not weight.requires_grad and weight.is_floating_point()]
+        without = [weight for weight in without if id(weight) not in calls.updated]
         now = self._sums_of(without)
-        frozen = [one for one in without if id(one) in now and now[id(one)] == self._sums.get(id(one))]
+        frozen = [weight for weight in without if id(weight) in now and now[id(weight)] == self._sums.get(id(weight))]
         yield from step_warnings(
             [map(id, _weights(optimizer)) for optimizer in self._optimizers],
             calls.calls_in_step(trained),
-            (sum(one.numel() for one in frozen), sum(one.numel() for one in weights)),
+            (sum(weight.numel() for weight in frozen), sum(weight.numel() for weight in weights)),
             self._step_sizes(),
             max(self._batches(), self._sizes.passes),
             updates=calls.updates,
@@ -237,7 +237,7 @@ class PyTorchEngine:
             yield "There is a GPU, but the network's parameters are on the CPU: move it with .to('cuda')."
 
     def _step_sizes(self) -> BatchSizes:
-        sizes = either(self._sizes.last, self._calls.sizes(self._known()[1]))
+        sizes = completed(self._sizes.last, self._calls.sizes(self._known()[1]))
         return replace(sizes, batch_size=sizes.batch_size and sizes.batch_size * self._batches())
 
     def _batches(self) -> int:
@@ -247,21 +247,21 @@ class PyTorchEngine:
 
     def _known(self) -> tuple[list[Any], set[int]]:
         """`_parameters` and `_trained`, found again once there are other networks or weights."""
-        groups = [len(group["params"]) for one in self._optimizers for group in one.param_groups]
+        groups = [len(group["params"]) for optimizer in self._optimizers for group in optimizer.param_groups]
         key = (self._calls.count, groups)
         if self._found[0] != key:
             self._found = key, self._parameters(), self._trained()
-            self._sums |= self._sums_of(one for one in self._found[1] if id(one) not in self._sums)
+            self._sums |= self._sums_of(weight for weight in self._found[1] if id(weight) not in self._sums)
         return self._found[1:]
 
     def _sums_of(self, weights: Iterable[Any]) -> dict[int, float]:
         sums = {}
-        for one in weights:
+        for weight in weights:
             # One that was never initialized has no values.
             with suppress(Exception):
                 # Of one that is spread over processes this one's part.
-                part = getattr(one, "_local_tensor", one).detach()
-                sums[id(one)] = float(part.sum(dtype=self._torch.float64))
+                part = getattr(weight, "_local_tensor", weight).detach()
+                sums[id(weight)] = float(part.sum(dtype=self._torch.float64))
         return sums
 
     def _trained(self) -> set[int]:
@@ -269,8 +269,8 @@ class PyTorchEngine:
         weights = self._updated()
         if not weights:
             networks = self._calls.networks if self._model is None else [self._model]
-            weights = [one for network in networks for one in network.parameters() if one.requires_grad]
-        return {id(one) for one in weights}
+            weights = [weight for network in networks for weight in network.parameters() if weight.requires_grad]
+        return {id(weight) for weight in weights}
 
     def _parameters(self) -> list[Any]:
         """Parameters of the model given, else of all networks of which any is trained, and what is trained besides."""
@@ -281,8 +281,10 @@ class PyTorchEngine:
             return list(self._model.parameters())
         trained = self._trained()
         frozen = self._calls.frozen(trained)
-        weights = [one for network in self._calls.trained(trained) for one in network.parameters()]
-        return list({id(one): one for one in [*weights, *self._updated()] if id(one) not in frozen}.values())
+        weights = [weight for network in self._calls.trained(trained) for weight in network.parameters()]
+        return list(
+            {id(weight): weight for weight in [*weights, *self._updated()] if id(weight) not in frozen}.values()
+        )
 
     def _updated(self) -> list[Any]:
         return [weight for optimizer in self._optimizers for weight in _weights(optimizer)]
@@ -291,12 +293,14 @@ class PyTorchEngine:
         if not self._torch.cuda.is_available():
             return False
         parameters = self._parameters()
-        return any(one.is_cuda for one in parameters) if parameters else self._torch.cuda.is_initialized()
+        return any(weight.is_cuda for weight in parameters) if parameters else self._torch.cuda.is_initialized()
 
     def _precision(self) -> str:
         if self._calls.autocast is not None:
             return f"mixed {PRECISIONS.get(self._calls.autocast, self._calls.autocast)}"
-        kinds = [str(one.dtype).removeprefix("torch.") for one in self._parameters() if one.is_floating_point()]
+        kinds = [
+            str(weight.dtype).removeprefix("torch.") for weight in self._parameters() if weight.is_floating_point()
+        ]
         dtype = max(set(kinds), key=kinds.count) if kinds else "float32"
         return "tf32" if dtype == "float32" and self._runs_tf32() else PRECISIONS.get(dtype, dtype)
 
@@ -363,7 +367,9 @@ class _ObservedCalls:
     def narrow(self) -> None:
         """Observe only classes that the script itself called so far; hooks would be saved and copied with a network."""
         self.patches.undo()
-        kinds = {type(one) for one in (*self.networks, *self._without_gradient.values())} or {self._torch.nn.Module}
+        kinds = {type(network) for network in (*self.networks, *self._without_gradient.values())} or {
+            self._torch.nn.Module
+        }
         self._is_narrow = self._torch.nn.Module not in kinds
         self._start({kind: self._observed_outermost(kind.__call__) for kind in kinds})
 
@@ -401,7 +407,7 @@ class _ObservedCalls:
         if id(optimizer) not in self._asked:
             self._asked.add(id(optimizer))
             # Before its step, since gradients may be gone afterwards.
-            self.updated |= {id(one) for one in _weights(optimizer) if one.grad is not None}
+            self.updated |= {id(weight) for weight in _weights(optimizer) if weight.grad is not None}
 
     def _note_backward(self) -> None:
         self._passes += 1
@@ -425,13 +431,13 @@ class _ObservedCalls:
     def frozen(self, weights: Collection[int]) -> set[int]:
         """`id` of each parameter of separately called modules without these weights, such as a teacher."""
         called = [*self.networks, *self._without_gradient.values()]
-        return {id(one) for network in called if not _holds(network, weights) for one in network.parameters()}
+        return {id(weight) for network in called if not _holds(network, weights) for weight in network.parameters()}
 
     def sizes(self, weights: Collection[int]) -> BatchSizes:
         """Sizes of the largest pictures that networks with any of these weights were fed."""
         largest = NO_SIZES
         for network in self.trained(weights):
-            largest = larger(largest, self._sizes[id(network)].last)
+            largest = with_larger_images(largest, self._sizes[id(network)].last)
         return largest
 
     def ran_without_gradients(self, weights: Collection[int]) -> bool:

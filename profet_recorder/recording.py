@@ -93,6 +93,8 @@ def choose_engine(
 
         return TensorFlowEngine(model, optimizer, keras_calls)
     if framework == PYTORCH:
+        if find_spec("numpy") is None:
+            raise RecorderError("PyTorch works without numpy, reading its trace doesn't: pip install numpy.")
         from profet_recorder.pytorch import PyTorchEngine
 
         return PyTorchEngine(model, optimizer)
@@ -115,15 +117,15 @@ class AlreadyRecordedError(RecorderError):
 
 def claim_process(owner: object) -> None:
     """Let `owner` alone record from here on; AlreadyRecordedError where another does."""
-    for one in _recorders:
-        if one is not owner:
-            raise AlreadyRecordedError(one)
+    for recorder in _recorders:
+        if recorder is not owner:
+            raise AlreadyRecordedError(recorder)
     _recorders[:] = [owner]
 
 
 def release_process(owner: object) -> None:
     """Let others record."""
-    _recorders[:] = [one for one in _recorders if one is not owner]
+    _recorders[:] = [recorder for recorder in _recorders if recorder is not owner]
 
 
 class Times:
@@ -142,11 +144,11 @@ class Times:
 
     def count(self, kind: StepKind | None) -> int:
         """Count timed steps of a kind."""
-        return sum(one == kind for _, one in self._steps)
+        return sum(recorded == kind for _, recorded in self._steps)
 
     def other(self, kind: StepKind) -> StepKind:
         """Return a kind of timed steps, not this one if there are several."""
-        return next((one for _, one in self._steps if one not in (kind, None)), None) or kind
+        return next((recorded for _, recorded in self._steps if recorded not in (kind, None)), None) or kind
 
     @property
     def _most_common(self) -> StepKind | None:
@@ -345,7 +347,7 @@ class Recording:
             if self._owner is self:
                 release_process(self)
 
-    def settle(self) -> bool:
+    def finish_early(self) -> bool:
         """End the training with the best profile so far; False if there is none."""
         if self._profile is None or self.finished:
             return self.finished
@@ -392,7 +394,10 @@ class Recording:
         self._attempts += 1
         kind, usual, slowest_ms = self._profiled[-1], self._times.usual, self._slowest_ms
         latencies_ms, are_alike = self._times.of(kind)
-        other_kind = next((one for one in self._profiled if usual is not None and one not in (usual, None)), None)
+        other_kind = next(
+            (recorded for recorded in self._profiled if usual is not None and recorded not in (usual, None)),
+            None,
+        )
         # Where steps vary, any may be slower than their median.
         limit_ms = max(slow_from_ms(median(latencies_ms)), MAX_SLOWDOWN * self._usually_ms)
         is_slow = are_alike and slowest_ms > limit_ms
@@ -584,8 +589,8 @@ def summary(profile: Profile, plan: RecordPlan, latencies_ms: Sequence[float]) -
         "parameters {:,}": meta.parameters,
         "peak memory {:,.0f} MiB": meta.peak_memory_mib,
     }
-    known = [text.format(number) for text, number in numbers.items() if number is not None]
-    described = ", ".join(filter(None, [step, *known, meta.precision, meta.gpu or "CPU", meta.framework]))
+    parts = [text.format(number) for text, number in numbers.items() if number is not None]
+    described = ", ".join(filter(None, [step, *parts, meta.precision, meta.gpu or "CPU", meta.framework]))
     yield f"wrote {plan.output}: {len(profile.operations)} operation types, {described}"
     if meta.gpu is not None or plan.as_device:
         yield f"next: {next_step(plan.output)}"

@@ -24,14 +24,14 @@ from profet_recorder.engine import (
     StepFacts,
     StepKind,
     batch_sizes,
-    either,
+    completed,
     has_updated,
     keras_flavour,
-    larger,
     observed,
     step_warnings,
     trained_kind,
     updates_made,
+    with_larger_images,
 )
 from profet_recorder.plan import RecorderError, print_once
 
@@ -70,9 +70,9 @@ class TensorFlowEngine:
     def trains(self, optimizer: Any) -> None:
         """Its weights are trained too; of a model, those that any optimizer updates."""
         is_model = keras_flavour(optimizer) and (hasattr(optimizer, "train_step") or hasattr(optimizer, "layers"))
-        known = self._models if is_model else self._optimizers
-        if all(optimizer is not one for one in known):
-            known.append(optimizer)
+        observed = self._models if is_model else self._optimizers
+        if all(optimizer is not listed for listed in observed):
+            observed.append(optimizer)
 
     def for_model(self, model: Any) -> TensorFlowEngine:
         """Return the engine of another model that is trained instead."""
@@ -177,7 +177,7 @@ class TensorFlowEngine:
         self._sizes.end_step()
         self._calls.end_step()
         trained = sum(math.prod(weight.shape) for weight in self._trained().values())
-        return StepKind(either(self._sizes.last, self._calls.sizes.last), self._sizes.passes, trained)
+        return StepKind(completed(self._sizes.last, self._calls.sizes.last), self._sizes.passes, trained)
 
     def end_profiled_step(self) -> None:
         """Close the mark."""
@@ -229,7 +229,7 @@ class TensorFlowEngine:
             compiled=self._saw_compiled or None,
             onednn=_onednn(),
         )
-        return meta, either(self._sizes.last, self._calls.sizes.last), tuple(self._warnings())
+        return meta, completed(self._sizes.last, self._calls.sizes.last), tuple(self._warnings())
 
     def _trained(self) -> dict[int, Any]:
         """Weights that optimizers update, by `id`: those of the models given, else those of the optimizers given."""
@@ -260,8 +260,8 @@ class TensorFlowEngine:
         yield from step_warnings(
             [self._calls.weights([optimizer]) for optimizer in optimizers],
             1,
-            (sum(math.prod(one.shape) for one in frozen.values()), self._parameters() or 0),
-            either(self._sizes.last, self._calls.sizes.last),
+            (sum(math.prod(weight.shape) for weight in frozen.values()), self._parameters() or 0),
+            completed(self._sizes.last, self._calls.sizes.last),
             self._sizes.passes,
         )
         is_keras_3 = self._flavour() == "keras" and not str(sys.modules["keras"].__version__).startswith("2.")
@@ -309,7 +309,7 @@ class TensorFlowEngine:
         if not self._networks():
             return None
         layers, attributes = (*self._networks(), *self._layers()), ("dtype_policy", "_dtype_policy")
-        names = {getattr(getattr(one, attribute, None), "name", None) for one in layers for attribute in attributes}
+        names = {getattr(getattr(layer, attribute, None), "name", None) for layer in layers for attribute in attributes}
         # One layer of another type, such as a float32 head, doesn't make the step FP32.
         policy = next((name for name in _POLICIES if name != "float32" and name in names), "float32")
         return "tf32" if policy == "float32" and self._runs_tf32() else _POLICIES[policy]
@@ -422,7 +422,11 @@ class ObservedKeras:
 
     def networks(self, trained: Collection[int]) -> list[Any]:
         """Return the called layers that hold any of these weights."""
-        return [one for one in self._networks.values() if any(id(weight) in trained for weight in _weights_of(one))]
+        return [
+            network
+            for network in self._networks.values()
+            if any(id(weight) in trained for weight in _weights_of(network))
+        ]
 
     def _observed_update(self, apply: Any) -> Callable[..., Any]:
         @functools.wraps(apply)
@@ -434,10 +438,10 @@ class ObservedKeras:
                 given = others[0] if others else named.get("trainable_variables")
                 is_pairs = gradients and isinstance(gradients[0], tuple | list)
                 weights = [pair[1] for pair in gradients] if is_pairs else given or optimizer._trainable_variables
-                known = self._updates.setdefault(id(optimizer), (optimizer, {}))[1]
+                updated = self._updates.setdefault(id(optimizer), (optimizer, {}))[1]
                 first = [pair[0] for pair in gradients] if is_pairs else gradients
                 pairs = zip(first, weights, strict=False)
-                known.update({id(weight): weight for gradient, weight in pairs if gradient is not None})
+                updated.update({id(weight): weight for gradient, weight in pairs if gradient is not None})
                 self._may_skip |= bool(getattr(optimizer, "gradient_accumulation_steps", None)) or _in_branch()
             self._on_update(optimizer)
             return result
@@ -448,12 +452,10 @@ class ObservedKeras:
         # Layers are called outside of a tape to build a network, to validate it, to make a GAN's noise a picture.
         if is_outermost and under_tape() and (len(self._networks) < MAX_NETWORKS or id(layer) in self._networks):
             self._networks[id(layer)] = layer
-            sizes, known = batch_sizes(inputs, channels_last=True), self.sizes.last
+            sizes, last = batch_sizes(inputs, channels_last=True), self.sizes.last
             # A graph of its own for an epoch's last, smaller batch shows nothing of the steps that follow.
-            is_rest = (
-                is_in_graph() and sizes.pixels == known.pixels and (sizes.batch_size or 0) < (known.batch_size or 0)
-            )
-            self._fed = self._fed if is_rest else larger(self._fed, sizes)
+            is_rest = is_in_graph() and sizes.pixels == last.pixels and (sizes.batch_size or 0) < (last.batch_size or 0)
+            self._fed = self._fed if is_rest else with_larger_images(self._fed, sizes)
             # Last, for not everything that is fed can be referred to.
             first, before = inputs.get(0), self._inputs.pop(id(layer), lambda: None)()
             self.is_fed_again = first is not None and before is first

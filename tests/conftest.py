@@ -139,12 +139,12 @@ def samples(repository: Path) -> dict[str, Sample]:
 def amp_sample(repository: Path) -> Sample:
     """The shipped sample trace in AMP."""
     shipped = load_samples(repository / "sample_traces")
-    (sample,) = (one for one in shipped if one.measured_ms and not one.left_out_ms)
+    (sample,) = (sample for sample in shipped if sample.measured_ms and not sample.left_out_ms)
     return sample
 
 
 @pytest.fixture(scope="session")
 def counted_sample(repository: Path) -> Sample:
     """The shipped sample trace of larger images, made from layer counts."""
-    (sample,) = (one for one in load_samples(repository / "sample_traces") if not one.measured_ms)
+    (sample,) = (sample for sample in load_samples(repository / "sample_traces") if not sample.measured_ms)
     return sample

@@ -28,11 +28,11 @@ def packages_of_serving() -> set[str]:
     """The project's packages that the app imports, directly or through others of them."""
     ours = {path.parent.name for path in ROOT.glob("*/__init__.py")} | {"pages"}
     # The app names its navigation and its pages as files.
-    found, todo = set(), {"ui", "pages"}
+    packages, todo = set(), {"ui", "pages"}
     while todo:
-        found |= todo
-        todo = {name for part in todo for path in modules_of(part) for name in imported(path)} & ours - found
-    return found
+        packages |= todo
+        todo = {name for part in todo for path in modules_of(part) for name in imported(path)} & ours - packages
+    return packages
 
 
 def test_every_package_that_serving_imports_is_copied_and_let_through(copied):

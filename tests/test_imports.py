@@ -96,8 +96,8 @@ UNIMPORTED = {
 
 
 def modules_of(part: str) -> list[Path]:
-    found = (ROOT / part).rglob("*.py") if (ROOT / part).is_dir() else ROOT.glob(f"{part}.py")
-    return sorted(path for path in found if SMALL_SCRIPTS not in path.parents)
+    paths = (ROOT / part).rglob("*.py") if (ROOT / part).is_dir() else ROOT.glob(f"{part}.py")
+    return sorted(path for path in paths if SMALL_SCRIPTS not in path.parents)
 
 
 @cache
@@ -108,13 +108,13 @@ def syntax_tree(path: Path) -> ast.Module:
 @cache
 def imported(path: Path) -> frozenset[str]:
     """Top-level names a file imports anywhere in it."""
-    found: set[str] = set()
+    packages: set[str] = set()
     for node in ast.walk(syntax_tree(path)):
         if isinstance(node, ast.Import):
-            found |= {alias.name.partition(".")[0] for alias in node.names}
+            packages |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            found.add(str(node.module).partition(".")[0])
-    return frozenset(found)
+            packages.add(str(node.module).partition(".")[0])
+    return frozenset(packages)
 
 
 def module_name(path: Path) -> str:
@@ -135,7 +135,10 @@ def imported_modules(path: Path, known: dict[str, Path]) -> Iterator[str]:
     for node in ast.walk(syntax_tree(path)):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
         if isinstance(node, ast.ImportFrom):
-            names = [name if (name := f"{node.module}.{each}") in known else str(node.module) for each in names]
+            names = [
+                name if (name := f"{node.module}.{imported_name}") in known else str(node.module)
+                for imported_name in names
+            ]
         yield from (name for name in names if name in known)
 
 
@@ -150,7 +153,7 @@ def imports_upwards(package: str, layer: dict[str, int]) -> list[str]:
     for name, others in import_graph().items():
         for other in others:
             if name.startswith(f"{package}.") and other.startswith(f"{package}."):
-                inner, other_inner = (each.removeprefix(f"{package}.").partition(".")[0] for each in (name, other))
+                inner, other_inner = (module.removeprefix(f"{package}.").partition(".")[0] for module in (name, other))
                 if inner != other_inner and layer[inner] <= layer[other_inner]:
                     upwards.append(f"{name} imports {other}")
     return upwards

@@ -25,7 +25,9 @@ def not_pinned(pins: list[Requirement]) -> list[str]:
     here = {canonicalize_name(pin.name): pin for pin in pins if applies(pin, set())}
     missing = []
     for name, pin in here.items():
-        for required in (one for one in map(Requirement, requires(name) or ()) if applies(one, pin.extras)):
+        for required in (
+            requirement for requirement in map(Requirement, requires(name) or ()) if applies(requirement, pin.extras)
+        ):
             given = here.get(canonicalize_name(required.name))
             if given is None or not required.extras <= given.extras:
                 missing.append(f"{name} requires {required}")
@@ -35,15 +37,15 @@ def not_pinned(pins: list[Requirement]) -> list[str]:
 @pytest.fixture(params=LOCKS)
 def pins(request, repository: Path) -> list[Requirement]:
     """One lock's pins, as they are installed here."""
-    found = list(locked(repository / request.param))
-    for pin in found:
+    locked_pins = list(locked(repository / request.param))
+    for pin in locked_pins:
         version = next(iter(pin.specifier)).version
         try:
             if applies(pin, set()) and distribution(pin.name).version != version:
                 pytest.skip(f"another {pin.name} than {request.param} has is installed: {version} is locked")
         except PackageNotFoundError:
             pytest.skip(f"{pin.name} is not installed: pip install -r {request.param}")
-    return found
+    return locked_pins
 
 
 def test_whatever_a_locked_package_requires_is_locked_with_its_extras_and_what_is_missing_found(pins):

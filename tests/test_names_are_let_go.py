@@ -43,7 +43,7 @@ def uploads(tmp_path_factory) -> Path:
         named = data.replace(b"secret_net/depthwise_conv2d", SECRET.encode().ljust(27, b"_"))
         if named != data:
             (folder / path.name.removesuffix(".gz")).write_bytes(named)
-    events = [each for number in range(3) for each in cuda_step(number, 1000.0 * number)]
+    events = [event for number in range(3) for event in cuda_step(number, 1000.0 * number)]
     events += [kernel(f"void {SECRET}_kernel<float>", 77, 100.0, 5.0)]
     (folder / "mine.pt.trace.json").write_bytes(trace(events))
     return folder
@@ -117,16 +117,16 @@ def test_only_what_is_shipped_is_remembered_for_longer():
             methods = [inner for outer in tree.body if isinstance(outer, ast.ClassDef) for inner in outer.body]
             for node in (*tree.body, *methods):
                 if isinstance(node, functions) and node.args.args:
-                    decorators = {ast.unparse(each).partition("(")[0] for each in node.decorator_list}
+                    decorators = {ast.unparse(decorator).partition("(")[0] for decorator in node.decorator_list}
                     if decorators & {"cache", "lru_cache", "functools.cache", "functools.lru_cache", "st.cache_data"}:
                         kept.add(f"{path.relative_to(ROOT)}: {node.name}")
     # Their arguments are the models' own class names, unique names of networks in the table, and the code's own.
     shipped = {
-        "profet_core/answers/documents.py": ["_getter"],
+        "profet_core/catalog/tables.py": ["_types_of"],
         "profet_core/layers/by_name.py": ["_known_name"],
         "profet_core/layers/estimate.py": ["_better_shipped"],
         "profet_core/layers/networks.py": ["_counts_of", "_shared"],
-        "profet_core/questions.py": ["fields_of"],
+        "profet_core/questions.py": ["fields_of", "_values_of"],
         "profet_core/transfer/step_model.py": ["_kind_sums", "_group_sums"],
         "ui/server.py": ["_packed"],
         "ui/words.py": ["read_text"],

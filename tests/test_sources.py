@@ -42,26 +42,26 @@ def defined(owner: ast.AST) -> Iterator[tuple[str, ast.AST]]:
         if isinstance(node, Function | ast.ClassDef):
             yield node.name, node
             if isinstance(owner, ast.ClassDef):
-                yield from ((one.attr, one) for one in ast.walk(node) if isinstance(one, ast.Attribute))
+                yield from ((part.attr, part) for part in ast.walk(node) if isinstance(part, ast.Attribute))
         elif isinstance(node, ast.Import | ast.ImportFrom):
             yield from ((alias.asname or alias.name, node) for alias in node.names)
         elif isinstance(node, ast.Assign | ast.AnnAssign):
-            yield from ((one.id, one) for one in ast.walk(node) if isinstance(one, ast.Name))
+            yield from ((part.id, part) for part in ast.walk(node) if isinstance(part, ast.Name))
         elif isinstance(node, ast.If | ast.Try):
             yield from defined(node)
 
 
 def qualified_names() -> set[str]:
     """Of all modules, classes, functions, constants and fields: "profet_profiles.units.format_time"; and files."""
-    found = {path.name for path in SOURCES}
+    names = {path.name for path in SOURCES}
     for path, tree in SOURCES.items():
         todo = [(module_name(path), tree)]
         while todo:
             name, owner = todo.pop()
-            found.add(name)
+            names.add(name)
             if isinstance(owner, ast.Module | ast.ClassDef):
                 todo += [(f"{name}.{inner}", node) for inner, node in defined(owner)]
-    return found
+    return names
 
 
 def dotted_names(tree: ast.AST) -> Iterator[str]:
@@ -98,14 +98,14 @@ def test_nothing_is_installed_from_an_index_where_its_name_is_not_ours(repositor
     texts = [
         repository / name for name in listed.splitlines() if name.endswith((".md", ".py", ".toml", ".yaml", ".sh"))
     ]
-    found = {
+    unpinned = {
         (path.name, word)
         for path in texts
         for words in re.findall(r"\bpip3? install ((?:[^\s`;]+ ?)+)", path.read_text())
         for word in re.split(r"[\s'\"`,]+", words)
         if re.split(r"[\[=<>~.]", word)[0].lower().replace("_", "-") in ours | {"profet"}
     }
-    assert found == set()
+    assert unpinned == set()
 
 
 def test_hosted_ci_runs_the_readme_s_commands_on_every_supported_python_and_two_systems(repository):

@@ -204,8 +204,7 @@ def predict_columns(plans: Sequence[Plan], per: Period, unit: TimeUnit, gpus: Gp
 
     Exports name a value by what it is of and its unit: step_low_ms, epoch_s, training_high_usd.
     """
-    totals = [plan.table.totals(per) for plan in plans[:1]]
-    shown = [totals[0].of(plan) for plan in plans]
+    shown = [plan.per(per) for plan in plans]
     intervals = [one.interval for one in shown]
     cost = f"cost_per_{COSTED_STEPS}_steps" if per is Period.STEP else per.value
     energy, step_ends = cost.replace("cost", "energy"), _step_ends(plans)

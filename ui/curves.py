@@ -11,7 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from profet_core.latency import LEVEL
-from profet_profiles.units import format_ms, shared_time_unit
+from profet_core.training.plans import Plan
+from profet_profiles.units import MS_PER_S, format_ms, shared_time_unit
 from ui.charts import (
     COLORS,
     GRAY,
@@ -60,6 +61,18 @@ class Shown(Struct, frozen=True):
         ticks = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
         texts = [f"{self.prefix}{tick:,.12g}" for tick in ticks]
         return unit, value_axis(title, {"type": "log", "tickvals": ticks, "ticktext": texts})
+
+
+def value_of(plan: Plan, shows: str) -> tuple[float, tuple[float, float] | None]:
+    """Milliseconds per step, images per second, seconds or US dollars, with both ends of its interval if it has one."""
+    step, total, per_s = plan.row.interval, plan.interval, plan.batch_size * MS_PER_S
+    value, ends = {
+        "latency": (plan.latency_ms, step and (step.low_ms, step.high_ms)),
+        "images": (plan.images_per_s, step and (per_s / step.high_ms, per_s / step.low_ms)),
+        "time": (plan.total_s, total and total.seconds),
+        "cost": (plan.total_usd, total and total.usd),
+    }[shows]
+    return value, ends
 
 
 def count_axis(title: str, low: float, high: float, ticks: Sequence[int], *, log: bool = True) -> Part:

@@ -15,7 +15,7 @@ from profet_core.layers.network import Network
 from profet_core.prediction.targets import recorded_on
 from profet_profiles.profet_json import profile_from_link_text
 from ui.resources import Held, Resources, load_resources
-from ui.session import PARAMETER, NetworkFields, Slot, latency_text, session
+from ui.session import PARAMETER, Slot, latency_text, session
 from ui.words import error_words, sentence
 
 #: One visitor's list; each holds a few kilobytes.
@@ -95,7 +95,7 @@ def profile_in_slot(resources: Resources, slot: Slot) -> Held:
     held = slot.shown
     assert held is not None, "one was shown before, or is wanted"
     # The number of steps and the sizes are the profile's own, on every page; a link may say them.
-    answers = {"steps": slot.key("steps"), **{name: one.key for name, one in slot.sizes.items()}}
+    answers = {"steps": slot.key("steps"), **slot.sizes}
     if held.is_custom:
         given = {name: st.session_state[key] for name, key in answers.items() if key in session.custom.given}
         change_profile(held.key, given)
@@ -116,8 +116,8 @@ class GivenNetwork(NamedTuple):
 
 def given_network() -> GivenNetwork:
     """Return what the visitor gave of network files."""
-    found: GivenNetwork = st.session_state.get("network:given", GivenNetwork())
-    return found
+    given: GivenNetwork = st.session_state.get("network:given", GivenNetwork())
+    return given
 
 
 def _network(shown: Held | None) -> Held | None:
@@ -174,11 +174,11 @@ def keep_given(resources: Resources, slot: Slot, custom: Held, *, alone: bool) -
     if alone and (shown is None or not shown.is_custom):
         if custom.latency_ms is None and (shown is None or slot.latency != latency_text(shown.latency_ms)):
             given["latency_ms"] = slot.usable_ms
-        given |= {name: st.session_state.get(one.key) for name, one in slot.sizes.items()}
+        given |= {name: st.session_state.get(key) for name, key in slot.sizes.items()}
     line = ""
     if chosen is not None and chosen == session.network.anchor:
         gpu = resources.catalog[chosen].gpu if chosen in resources.catalog else chosen
-        if recorded is None and (says is None or gpu in {one.name for one in resources.gpus.meant(says)}):
+        if recorded is None and (says is None or gpu in {meant.name for meant in resources.gpus.matching(says)}):
             given["anchor"] = chosen
         elif recorded not in (None, chosen):
             line = f"{custom.name} was recorded on {says}, so that is the anchor, not {resources.anchor_label(chosen)}."
@@ -242,7 +242,7 @@ def profile_defaults(resources: Resources, slot: Slot) -> dict[str, object]:
     if slot is session.profile:
         anchor = recorded_on(resources.models, held.read.meta.gpu) if held.is_custom else held.anchor
         # Beside models of other machines alone, a sample's is none.
-        follows[NetworkFields.anchor.key] = anchor if anchor in resources.anchors else None
+        follows["anchor"] = anchor if anchor in resources.anchors else None
     return follows
 
 
@@ -252,13 +252,9 @@ def _show(resources: Resources, slot: Slot, wanted: Held) -> None:
         _keep_measured(slot, wanted)
         return
     if slot.shown is not None and slot.shown.is_custom and not wanted.is_custom:
-        st.session_state.update({one.key: None for one in slot.sizes.values()})
+        st.session_state.update(dict.fromkeys(slot.sizes.values()))
     slot.shown = wanted
-    custom = (
-        {slot.key("latency"): latency_text(wanted.latency_ms), NetworkFields.anchor.key: wanted.anchor}
-        if wanted.is_custom
-        else {}
-    )
+    custom = {slot.key("latency"): latency_text(wanted.latency_ms), "anchor": wanted.anchor} if wanted.is_custom else {}
     for key, value in profile_defaults(resources, slot).items():
         if key not in session.custom.given:
             st.session_state[key] = custom.get(key, value)
@@ -268,7 +264,7 @@ def _keep_measured(slot: Slot, network: Held) -> None:
     """Show a network: what the visitor says of a measured step stays, what a sample or another network's said goes."""
     before, slot.shown = slot.shown, network
     kept = {
-        NetworkFields.anchor.key: None if before is None else session.custom.chosen_anchor,
+        "anchor": None if before is None else session.custom.chosen_anchor,
         slot.key("latency"): None,
     }
     if before is not None and before.sample is not None and slot.latency != latency_text(before.latency_ms):

@@ -18,20 +18,25 @@ from profet_core.answers.context import MAX_NETWORK_LETTERS, NetworkParameters, 
 from profet_core.catalog.instance import SPOT
 from profet_core.layers.networks import named_networks, sized_name
 from profet_core.prediction.scaler import axis_range, sizes_for
-from profet_core.questions import COST_FIELDS, AdviseQuestion, fields_of
+from profet_core.questions import COST_FIELDS
 from profet_profiles.record import ProfileMeta
-from profet_profiles.units import LARGEST_NUMBER, SMALLEST_NUMBER, format_count, typed_count, typed_latency_ms
+from profet_profiles.units import format_count, typed_latency_ms
 from ui.custom import profile_in_slot
 from ui.resources import Resources
-from ui.session import DEFAULT_METHOD, Field, NetworkFields, Training, latency_text, method_options, session
+from ui.session import ANY_NUMBER, DEFAULT_METHOD, LINKED, latency_text, method_options, session
 from ui.words import plain, sentence
 
 SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size"}
 
 
+#: Numbers from here on are written a second time, with separators: a field of the browser has none.
+_LARGE = 10_000
+
+
 class FieldLook(TypedDict, total=False):
     """What Streamlit's fields take, each those that it has."""
 
+    label: str
     help: str | None
     label_visibility: Literal["visible", "hidden", "collapsed"]
     disabled: bool
@@ -46,74 +51,64 @@ class FieldLook(TypedDict, total=False):
     on_change: Callable[[], object]
 
 
-def choice(
-    label: str, field: Field[str] | str, options: Mapping[str, str] | None = None, **look: Unpack[FieldLook]
-) -> None:
-    """One of a few, all in sight; `options`: each to how it reads; None: as the field has them."""
-    _one_of(st.segmented_control, label, field, options, {"required": True, **look})
+def _draw(widget: Callable[..., Any], key: str, look: FieldLook, **more: object) -> None:
+    """Draw the field of a key; label and help are the setting's unless others are given."""
+    declared = LINKED.get(key)
+    shown: dict[str, Any] = {"label": declared.label, "help": declared.tip or None} if declared else {}
+    widget(key=key, persist_state="session", **{**shown, **more, **look})
 
 
-def select(
-    label: str,
-    field: Field[str] | Field[str | None] | str,
-    options: Mapping[str, str] | None = None,
-    **look: Unpack[FieldLook],
-) -> None:
+def choice(key: str, options: Mapping[str, str] | None = None, **look: Unpack[FieldLook]) -> None:
+    """One of a few, all in sight; `options`: each to how it reads; None: as the setting has them."""
+    words = LINKED[key].options if options is None else options
+    _draw(st.segmented_control, key, look, options=tuple(words), format_func=words.__getitem__, required=True)
+
+
+def select(key: str, options: Mapping[str, str] | None = None, **look: Unpack[FieldLook]) -> None:
     """One of many, behind a list; `options` as in `choice`."""
-    _one_of(st.selectbox, label, field, options, look)
+    words = LINKED[key].options if options is None else options
+    _draw(st.selectbox, key, look, options=tuple(words), format_func=words.__getitem__)
 
 
-def _one_of(
-    widget: Callable[..., Any],
-    label: str,
-    field: Field[Any] | str,
-    options: Mapping[str, str] | None,
-    look: Mapping[str, object],
-) -> None:
-    key, known = (field, {}) if isinstance(field, str) else (field.key, field.options)
-    words = options or known
-    widget(label, tuple(words), format_func=words.__getitem__, key=key, persist_state="session", **look)
-
-
-def toggle(label: str, field: Field[bool], tip: str) -> None:
+def toggle(key: str, **look: Unpack[FieldLook]) -> None:
     """Yes or no."""
-    st.toggle(label, key=field.key, persist_state="session", help=tip)
+    _draw(st.toggle, key, look)
 
 
-def some_of(label: str, field: Field[list[str]], options: Collection[str], **look: Unpack[FieldLook]) -> None:
+def some_of(key: str, options: Collection[str], **look: Unpack[FieldLook]) -> None:
     """Ask for some of many."""
-    more: dict[str, Any] = {**look}
-    st.multiselect(label, options, key=field.key, persist_state="session", **more)
+    _draw(st.multiselect, key, look, options=options)
+
+
+def several_of(key: str, options: Collection[str], **look: Unpack[FieldLook]) -> None:
+    """Ask for some of a few, all in sight."""
+    _draw(st.pills, key, look, options=options, selection_mode="multi")
 
 
 def number_field(
-    label: str,
-    field: Field[Any] | str,
+    key: str,
     bounds: tuple[float, float] | None = None,
     *,
     empty: str | None = None,
-    tip: str | None = None,
     at: DeltaGenerator | None = None,
-    on_change: Callable[[], None] | None = None,
+    **look: Unpack[FieldLook],
 ) -> None:
-    """Ask for a number above 0; whole bounds take whole numbers only.
+    """Ask for a number, of a setting or between bounds; whole bounds take whole numbers only.
 
-    `field`: with its bounds, or a key. `empty`: shown in the empty field; None: it may not be empty.
+    `empty`: shown in the empty field; None: it may not be empty.
     """
-    field = Field(None, bounds=bounds, key=field) if isinstance(field, str) else field
-    bounds = field.bounds or (SMALLEST_NUMBER, LARGEST_NUMBER)
-    kind: dict[str, Any] = {"format": "%d"} if isinstance(bounds[0], int) else {"format": "%g", "step": 0.1}
-    (st if at is None else at).number_input(
-        label,
-        *bounds,
-        value="min" if empty is None else None,
-        key=field.key,
-        placeholder=empty,
-        help=tip or field.tip or None,
-        on_change=on_change,
-        persist_state="session",
-        **kind,
-    )
+    declared = LINKED.get(key)
+    smallest, largest = bounds or (declared and declared.bounds) or ANY_NUMBER
+    kind: Any = {"format": "%d"} if isinstance(smallest, int) else {"format": "%g", "step": 0.1}
+    kind |= {"value": "min" if empty is None else None, "placeholder": empty}
+    _draw((st if at is None else at).number_input, key, look, min_value=smallest, max_value=largest, **kind)
+    if at is None:
+        _show_separated(key)
+
+
+def _show_separated(key: str) -> None:
+    if (value := st.session_state.get(key) or 0) >= _LARGE:
+        st.caption(f"= {value:,}")
 
 
 def set_aside(name: str, before: str | None, now: str | None, keys: Sequence[str]) -> None:
@@ -175,14 +170,13 @@ def method_input(resources: Resources) -> None:
         options[option] = f"Default: {name}" if option == DEFAULT_METHOD else sentence(name)
     if len(options) > 1:
         tip = "The default is more accurate and gives an interval. About describes both."
-        select("Method", NetworkFields.method, options, help=tip)
+        select("method", options, help=tip)
 
 
 def precision_input() -> None:
     """In which precision the training runs."""
     select(
-        "Precision",
-        NetworkFields.precision,
+        "precision",
         help="*As profiled* keeps the profile's precision. FP32 profiles run as TF32 on Ampere and newer GPUs, as in "
         "TensorFlow. Choose FP32 to turn TF32 off.",
     )
@@ -191,16 +185,16 @@ def precision_input() -> None:
 def training_code_input() -> None:
     """How the training is written."""
     tip = "Memory format and compilation of your code. AMP gains more from channels-last and compiled code."
-    select("Training code", NetworkFields.training_code, help=tip)
-    tip = "Activations are computed again in the backward pass: less memory, and about 1.3 times the time."
-    toggle("Activation checkpointing", NetworkFields.checkpointing, tip)
+    select("training_code", help=tip)
+    toggle("checkpointing")
 
 
 def workload_input() -> None:
     """Images and epochs."""
     images, epochs = st.columns(2, gap="small", vertical_alignment="bottom")
-    number_field("Images per epoch", Training.images, at=images)
-    number_field("Epochs", Training.epochs, at=epochs)
+    number_field("images", at=images)
+    number_field("epochs", at=epochs)
+    _show_separated("images")
 
 
 def costs_input() -> None:
@@ -209,50 +203,54 @@ def costs_input() -> None:
         "6–9%: the extra time that measured epochs took. By vCPUs: the GPU waits if the machine's vCPUs prepare fewer "
         "images than it trains."
     )
-    select("Data loading", Training.loading, help=tip)
+    select("loading", help=tip)
     if session.training.loading == "vcpus":
         tip = (
             "About 120 from JPEG at 224 pixels; `profet collect --loading FOLDER` measures yours. With cached tensors, "
             "choose *Not counted*."
         )
-        number_field("Images/s per vCPU", Training.images_per_s_per_vcpu, tip=tip)
-    number_field("Runs", Training.runs, tip="Number of trainings like this one, as in a sweep.")
+        number_field("images_per_s_per_vcpu", help=tip)
+    number_field("runs")
     if session.training.runs > 1:
-        toggle("All runs at once", Training.at_once, "Each on its own machine, instead of one after another.")
+        toggle("at_once")
     for name in COST_FIELDS:
-        number_field(fields_of(AdviseQuestion)[name].label, vars(Training)[name], empty="none")
+        number_field(name, empty="none")
     if session.offers.market == SPOT:
         tip = "Share of spot machines interrupted per month, in AWS's five published bands."
-        select("Interruptions", Training.interruptions, help=tip)
+        select("interruptions", help=tip)
         if session.training.interruptions == "day":
-            number_field("Interruptions per day", Training.per_day)
+            number_field("per_day")
         checkpoint, restart = st.columns(2, gap="small", vertical_alignment="bottom")
-        number_field("Checkpoint (min)", Training.checkpoint_minutes, at=checkpoint)
-        number_field("Restart (min)", Training.restart_minutes, at=restart)
+        number_field("checkpoint_minutes", at=checkpoint)
+        number_field("restart_minutes", at=restart)
 
 
 def validation_input() -> None:
     """Images that only run forward."""
     tip = "A validation step runs only the forward pass and counts as a third of a training step."
-    number_field("Validation images per epoch", Training.validation_images, tip=tip)
+    number_field("validation_images", help=tip)
 
 
-def network_name_input(field: Field[str]) -> None:
+def limits_input() -> None:
+    """Ask for deadline and budget."""
+    deadline, budget = st.columns(2, gap="small")
+    number_field("deadline_hours", empty="none", at=deadline)
+    number_field("budget_usd", empty="none", at=budget)
+
+
+def _named(*typed: str | None) -> dict[str, str]:
+    """Return the networks that can be chosen by name, after what was typed."""
+    return {name: name for name in (*filter(None, typed), *named_networks())}
+
+
+def network_name_input() -> None:
     """Ask for a network, however its name is written. One that is not known stays as typed, without numbers."""
 
     def take() -> None:
         with suppress(InputError):
-            st.session_state[field.key] = sized_name(st.session_state[field.key])
+            session.file.net = sized_name(session.file.net)
 
-    st.selectbox(
-        "Network name",
-        list(dict.fromkeys((*named_networks(), st.session_state[field.key]))),
-        accept_new_options=True,
-        key=field.key,
-        on_change=take,
-        label_visibility="collapsed",
-        persist_state="session",
-    )
+    select("net", _named(session.file.net), accept_new_options=True, on_change=take, label_visibility="collapsed")
 
 
 def parameters_input(meta: ProfileMeta | None) -> None:
@@ -265,17 +263,10 @@ def parameters_input(meta: ProfileMeta | None) -> None:
         # Whoever says what GPUs share has several in mind: on every page.
         session.training.whole_nodes = bool(_typed())
 
-    st.selectbox(
-        "Network or parameters",
-        list(dict.fromkeys((*filter(None, [session.training.network]), *named_networks()))),
-        index=None,
-        accept_new_options=True,
-        key=Training.network.key,
-        placeholder=empty,
-        help="A network's name or its number of parameters, which is the number of gradients each GPU sends.",
-        on_change=answer_nodes,
-        persist_state="session",
-    )
+    tip = "A network's name or its number of parameters, which is the number of gradients each GPU sends."
+    look: FieldLook = {"index": None, "accept_new_options": True, "on_change": answer_nodes}
+    look |= {"placeholder": empty, "help": tip}
+    select("network", _named(session.training.network), **look)
     with suppress(InputError):
         chosen = chosen_parameters(meta)
         if chosen is not None and _typed():
@@ -291,16 +282,9 @@ def chosen_parameters(meta: ProfileMeta | None) -> NetworkParameters | None:
 
 def whole_nodes_input(meta: ProfileMeta) -> None:
     """Whether all GPUs of a machine train, and the gradients they share."""
-    tip = "Each GPU gets your batch size, so a step has more images. Off: one GPU of the machine trains."
-    toggle("Use all GPUs of a machine", Training.whole_nodes, tip)
+    toggle("whole_nodes")
     if session.training.whole_nodes:
         parameters_input(meta)
-
-
-def typed_network() -> tuple[str | None, float | None]:
-    """Return the network's name or its number of parameters as typed; InputError: it begins as a number only."""
-    typed = _typed()
-    return (None, typed_count(typed)) if typed[:1].isdigit() else (typed or None, None)
 
 
 def _typed() -> str:

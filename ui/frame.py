@@ -7,6 +7,7 @@ doesn't render; pages depend on settings of each other, so links are read and wr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import streamlit as st
 
@@ -22,12 +23,13 @@ from ui.custom import (
     take_shared_profile,
     visitors_resources,
 )
+from ui.first_paint import begin_run
 from ui.offers import filter_hint
 from ui.predicted import MissingAnchorError
 from ui.profile import answer_from_name, missing_input, read_profiles
 from ui.resources import Resources
 from ui.server import in_turn
-from ui.session import EMPTY, LINKED, PARAMETER, PRICES, RENAMED, NetworkFields, Part, session
+from ui.session import EMPTY, LINKED, PARAMETER, PRICES, RENAMED, Part, session
 from ui.streamlit_internals import went_back_or_forward
 from ui.words import one_line_errors, plain, show_error, show_warning
 
@@ -36,6 +38,8 @@ Linked = Callable[[], Iterable[Part | str]]
 Draw = Callable[[Resources], None]
 #: What a link of one page may ask another page to show: settings that follow no profile.
 _ASKED_FOR = ("view", "inspect", "open")
+#: Parameters without a sensible value that are named.
+_NAMED = 5
 
 
 def run_page(
@@ -54,6 +58,7 @@ def run_page(
     """
     with in_turn(), one_line_errors():
         resources = visitors_resources()
+        begin_run(is_first=session.custom.link_given is None)
         turned, session.custom.link_page = title != session.custom.link_page, title
         if turned:
             _keep_fields()
@@ -82,6 +87,9 @@ def run_page(
         if session.custom.link_prices not in ("", prices):
             here = prices_version(resources.catalog.all_offers)
             st.info(plain(f"The link was made with prices of {session.custom.link_prices}; these are of {here}."))
+        if ignored := session.custom.link_ignored:
+            names = f"{', '.join(ignored[:_NAMED])}{' and others' * (len(ignored) > _NAMED)}"
+            st.info(plain(f"Ignored in the link, for values that make no sense: {names}. Choose them on the page."))
         with one_line_errors():
             if sidebar is not None:
                 with st.sidebar:
@@ -147,56 +155,61 @@ def _follow_link(linked: Linked, resources: Resources, *, turned: bool) -> bool:
 
     A value that makes no sense counts as not given. Returns True if the URL was read.
     """
-    opening = session.custom.link_given is None
+    custom = session.custom
+    opening = custom.link_given is None
     if opening or went_back_or_forward():
-        given = _given(resources)
-        for key in {*(LINKED if opening else _keys(linked)), *given}:
-            if key in given or not LINKED[key].follows_profile:
-                st.session_state[key] = given[key] if key in given else LINKED[key].default_in(resources, key)
-        session.custom.link_given = frozenset(given)
-        session.custom.link_prices = st.query_params.get(PRICES, "")[:MAX_NAME_LENGTH]
-        session.custom.chosen_anchor = session.network.anchor if NetworkFields.anchor.key in given else None
+        given, custom.link_ignored = _given(resources)
+        defaults = _defaults(resources, LINKED if opening else _keys(linked))
+        st.session_state.update({**defaults, **given})
+        custom.link_given = frozenset(given)
+        custom.link_prices = st.query_params.get(PRICES, "")[:MAX_NAME_LENGTH]
+        custom.chosen_anchor = session.network.anchor if "anchor" in given else None
         return True
     if turned:
-        given = _given(resources)
+        given, custom.link_ignored = _given(resources)
         st.session_state.update({key: given[key] for key in _ASKED_FOR if key in given})
-    for key, field in LINKED.items():
-        if not field.follows_profile:
-            st.session_state.setdefault(key, field.default_in(resources, key))
+    for key, value in _defaults(resources, LINKED).items():
+        st.session_state.setdefault(key, value)
     return False
+
+
+def _defaults(resources: Resources, keys: Iterable[str]) -> dict[str, object]:
+    """Key -> its default, of those that follow no profile."""
+    return {key: LINKED[key].default_in(resources, key) for key in keys if not LINKED[key].follows_profile}
 
 
 def _keys(linked: Linked) -> list[str]:
     """Of the settings in a page's link."""
-    found = ([part] if isinstance(part, str) else part.fields for part in linked())
-    return [key for keys in found for key in keys if key in LINKED]
+    parts = ([part] if isinstance(part, str) else part.settings for part in linked())
+    return [key for keys in parts for key in keys if key in LINKED]
 
 
 def _key_of(parameter: str) -> tuple[str, str]:
     """Key of the setting that a parameter is; and of "price_p3.2xlarge" the instance."""
     parameter = RENAMED.get(parameter, parameter)
     key, _, instance = parameter.partition("_")
-    return (key, instance) if parameter not in LINKED and key in LINKED and LINKED[key].each else (parameter, "")
+    return (key, instance) if parameter not in LINKED and key in LINKED and LINKED[key].is_mapping else (parameter, "")
 
 
-def _given(resources: Resources) -> dict[str, object]:
-    """Return what the URL says and makes sense."""
-    values: dict[str, object] = {}
-    by_instance: dict[str, dict[str, object]] = {}
+def _given(resources: Resources) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return what the URL says and makes sense, and the parameters that make none."""
+    values: dict[str, Any] = {}
+    ignored = []
     for parameter, text in st.query_params.items():
         key, instance = _key_of(parameter)
-        field = LINKED.get(key)
-        if field is None or field.each > (instance in resources.catalog):
+        if (setting := LINKED.get(key)) is None:
             continue
         try:
-            value = field.parse(text, resources)
-        except (ValueError, OverflowError):
-            continue
-        if not field.each:
-            values[key] = value
-        elif value is not None:
-            by_instance.setdefault(key, {})[instance] = value
-    return values | by_instance
+            value = setting.parse(text, resources)
+            if not setting.is_mapping:
+                values[key] = value
+            elif instance in resources.catalog and value is not None:
+                values[key] = values.get(key, {}) | {instance: value}
+            else:
+                ignored.append(parameter)
+        except ValueError:
+            ignored.append(parameter)
+    return values, tuple(ignored)
 
 
 def write_link(linked: Linked, resources: Resources) -> None:
@@ -206,10 +219,10 @@ def write_link(linked: Linked, resources: Resources) -> None:
     if fetched := fetched_versions(resources.catalog.all_offers):
         wanted[PRICES] = ", ".join(fetched)
     for key in _keys(linked):
-        field = LINKED[key]
-        default = defaults.get(key) if field.follows_profile else field.default_in(resources, key)
+        setting = LINKED[key]
+        default = defaults.get(key) if setting.follows_profile else setting.default_in(resources, key)
         value = st.session_state.get(key, default)
-        if field.each:
+        if setting.is_mapping:
             wanted |= {f"{key}_{name}": _text(number) for name, number in value.items() if name in resources.catalog}
         elif value != default:
             wanted[key] = _text(value)

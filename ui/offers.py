@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from typing import Any
 
 import streamlit as st
 from msgspec.structs import asdict, replace
 
+from profet_core import Prediction
 from profet_core.answers.context import filtered_rows, market_offers
 from profet_core.catalog.collection import (
     ANY_MARKET,
-    CONFIDENCE_WORDS,
-    MARKET_CHOICES,
     NoOffersError,
     OfferFilter,
     filter_words,
 )
 from profet_core.catalog.instance import SPOT, cloud_words
-from profet_core.offers import OfferTable
-from profet_core.questions import AdviseQuestion
-from profet_core.training.advise import NOTHING_FITS, Preset, preset_rows
+from profet_core.questions import AdviseQuestion, StepsQuestion, ask
+from profet_core.training.advise import Preset, preset_rows
 from profet_core.training.cost import Workload
-from profet_core.training.memory import FitAnswer
 from profet_core.training.plans import CostTable, Plan, costed
 from ui.custom import custom_prices
-from ui.fields import choice, number_field, select, some_of, toggle, typed_network
+from ui.fields import choice, number_field, select, several_of, some_of, toggle
 from ui.prices import prices_dialog
 from ui.resources import Resources
-from ui.session import Offers, SizesView, session
+from ui.session import LINKED, session, typed_network
 from ui.words import plain, sentence
 
 #: GPUs that a chart shows until others are chosen.
@@ -44,33 +41,27 @@ def _filter(resources: Resources) -> None:
     if not popover.open:
         return
     chosen_filter(resources)
-    known = resources.catalog.filter_options()
+    options = resources.catalog.filter_options()
     with popover:
         clouds, gpus = st.columns(2, gap="small")
-        more: Any = {"placeholder": "Any", "help": "To exclude some, select all, then remove those.", "wrap": True}
+        look: Any = {"placeholder": "Any", "help": "To exclude some, select all, then remove those.", "wrap": True}
         with clouds:
-            some_of("Cloud", Offers.provider, known["provider"], format_func=cloud_words, **more)
+            some_of("provider", options["provider"], format_func=cloud_words, **look)
         with gpus:
-            some_of("GPU", Offers.gpu, known["gpu"], **more)
-        choice("Market", Offers.market)
+            some_of("gpu", options["gpu"], **look)
+        choice("market")
         if session.offers.market in (SPOT, ANY_MARKET):
             tip = "Your guess, used where no spot price is listed. Spot prices change by hour and region."
-            number_field("Spot is cheaper by (%)", Offers.spot_discount, empty="No guess", tip=tip)
+            number_field("spot_discount", empty="No guess", help=tip)
         region, memory = st.columns(2, gap="small")
         with region:
             # No region is none of the options: a visitor's own may have any name.
-            select("Region", Offers.region, {one: one for one in known["region"]}, index=None, placeholder="Anywhere")
-        number_field("Memory per GPU, at least (GiB)", Offers.min_memory_gib, empty="Any", at=memory)
-        st.pills(
-            "GPUs in a machine",
-            known["gpu_count"],
-            selection_mode="multi",
-            key=Offers.gpu_count.key,
-            help="Default: one, or the smallest machine of a GPU that is only rented several at a time.",
-            persist_state="session",
-        )
-        toggle("Retired instances", Offers.include_retired, "No longer for rent.")
-        choice("Confidence", Offers.confidence, help="Profiled GPUs can be good. Unprofiled GPUs are fair at best.")
+            select("region", {name: name for name in options["region"]}, index=None, placeholder="Anywhere")
+        number_field("min_memory_gib", empty="Any", at=memory)
+        tip = "Default: one, or the smallest machine of a GPU that is only rented several at a time."
+        several_of("gpu_count", options["gpu_count"], help=tip)
+        toggle("include_retired")
+        choice("confidence", help="Profiled GPUs can be good. Unprofiled GPUs are fair at best.")
 
 
 def offer_buttons(resources: Resources) -> None:
@@ -100,14 +91,13 @@ def filter_hint(resources: Resources, error: NoOffersError) -> None:
 
 def _remove(*filters: str) -> None:
     for name in filters:
-        setattr(session.offers, name, copy(vars(Offers)[name].default))
+        setattr(session.offers, name, copy(LINKED[name].default))
 
 
 def chosen_filter(resources: Resources) -> OfferFilter:
     """Return what the settings ask of an offer; what is no longer there, such as a removed GPU, is dropped."""
     offers = session.offers
-    given = offers.provider or offers.region or offers.gpu or offers.gpu_count
-    for name, options in resources.catalog.filter_options().items() if given else ():
+    for name, options in resources.catalog.filter_options().items():
         chosen = getattr(offers, name)
         if isinstance(chosen, list):
             kept: object = [value for value in chosen if value in options]
@@ -115,20 +105,12 @@ def chosen_filter(resources: Resources) -> OfferFilter:
             kept = chosen if chosen in options else None
         if kept != chosen:
             setattr(offers, name, kept)
-    return OfferFilter(
-        provider=tuple(offers.provider),
-        region=offers.region,
-        market=None if offers.market == MARKET_CHOICES[0] else offers.market,
-        gpu=tuple(offers.gpu),
-        gpu_count=tuple(int(count) for count in offers.gpu_count),
-        min_memory_gib=offers.min_memory_gib,
-        confidence=None if offers.confidence == CONFIDENCE_WORDS[0] else offers.confidence,
-    )
+    return ask(StepsQuestion, offers.answers(StepsQuestion)).offer_filter
 
 
 def preset_choice() -> None:
     """Ask for the preset, the same on every page."""
-    choice("Instances", Offers.preset)
+    choice("preset")
 
 
 def chosen_rows(rows: Iterable[Plan], *, keep: str = "", every_node: bool | None = None) -> list[Plan]:
@@ -145,14 +127,14 @@ def drawn_rows(rows: Sequence[Plan], *, keep: str = "") -> list[Plan]:
     """As many of the rows as a chart can show: of each chosen GPU the cheapest; else of the cheapest GPUs."""
     if session.offers.preset == Preset.ORIGINAL:
         return list(rows)
-    each = preset_rows(rows, Preset.GPUS, retired=True, every_node=True, keep=keep)
-    by_cost = sorted(each, key=lambda row: row.total_usd if row.has_number else math.inf)
+    cheapest = preset_rows(rows, Preset.GPUS, retired=True, every_node=True, keep=keep)
+    by_cost = sorted(cheapest, key=lambda row: row.total_usd if row.has_number else math.inf)
     gpus = list(dict.fromkeys(row.offer.gpu for row in by_cost))
     session.sizes.drawn = [gpu for gpu in session.sizes.drawn if gpu in gpus]
     if len(gpus) > _MAX_DRAWN:
-        some_of("GPUs in the chart", SizesView.drawn, gpus, placeholder=f"{_MAX_DRAWN} cheapest, anchor", width=220)
+        some_of("drawn", gpus, placeholder=f"{_MAX_DRAWN} cheapest, anchor", width=220)
     wanted = session.sizes.drawn or gpus[:_MAX_DRAWN]
-    return [row for row in each if row.offer.gpu in wanted or row.is_anchor or (keep and row.label == keep)]
+    return [row for row in cheapest if row.offer.gpu in wanted or row.is_anchor or (keep and row.label == keep)]
 
 
 def with_offers(resources: Resources, question: AdviseQuestion) -> AdviseQuestion:
@@ -165,38 +147,25 @@ def with_offers(resources: Resources, question: AdviseQuestion) -> AdviseQuestio
 
 def offer_values(resources: Resources) -> dict[str, Any]:
     """Fields of a question: which offers, at which prices, and how sure of them."""
-    offers = session.offers
-    discount = offers.spot_discount if offers.market in (SPOT, ANY_MARKET) else None
     return {
         **asdict(chosen_filter(resources)),
-        "market": offers.market,
         "price": custom_prices(resources),
-        "spot_discount": discount and discount / 100,
+        **{name: session.offers.answers(AdviseQuestion)[name] for name in ("market", "spot_discount")},
     }
 
 
-def offered_plans(
-    resources: Resources,
-    steps: OfferTable,
-    batch_size: int,
-    fits: Mapping[str, FitAnswer] = NOTHING_FITS,
-    anchor: str = "",
-) -> CostTable:
+def offered_plans(resources: Resources, prediction: Prediction, batch_size: int) -> CostTable:
     """Cost the training on each offer that the filter leaves and a step is known of, at the visitor's prices."""
-    training, values, offer_filter = session.training, offer_values(resources), chosen_filter(resources)
-    work = Workload(training.images, batch_size, training.epochs, training.validation_images, **training.more)
-    more = {name: values[name] for name in ("price", "spot_discount")}
-    offers, names = market_offers(resources, offer_filter, values["market"], **more)
-    latencies_ms = steps.latencies_ms
-    known = {
-        step.instance: step.number
-        for step in filtered_rows(steps, offer_filter, names, "")
-        if step.instance in latencies_ms
-    }
-    offers = tuple(offer for offer in offers if offer.name in known)
-    return costed(
-        work,
-        steps.take([known[offer.name] for offer in offers], offers),
-        fits=[fits.get(offer.name) for offer in offers],
-        anchor=anchor,
+    values, offer_filter = offer_values(resources), chosen_filter(resources)
+    training = session.training.answers(AdviseQuestion)
+    # Without costs beside the steps.
+    work = Workload(
+        batch_size=batch_size, **{name: training[name] for name in Workload.__struct_fields__ if name in training}
     )
+    prices = {name: values[name] for name in ("price", "spot_discount")}
+    offers, names = market_offers(resources, offer_filter, values["market"], **prices)
+    steps = prediction.predictions
+    selected = filtered_rows(steps, offer_filter, names, "")
+    numbers = {step.instance: step.number for step in selected if step.latency_ms is not None}
+    offers = tuple(offer for offer in offers if offer.name in numbers)
+    return costed(work, steps.take([numbers[offer.name] for offer in offers], offers), anchor=prediction.anchor)

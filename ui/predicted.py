@@ -17,7 +17,7 @@ from profet_core.prediction.targets import unknown_gpu
 from profet_core.questions import AdviseQuestion, ProfileQuestion, ask
 from ui.custom import profile_in_slot, profile_to_predict
 from ui.resources import Held, Resources
-from ui.session import NetworkFields, session
+from ui.session import LINKED, session, with_meaning
 from ui.words import error_words
 
 #: Input that can't be used -> the fields that go with it.
@@ -113,8 +113,8 @@ def shown_words(resources: Resources, network: Predicted) -> str:
     """Say what the numbers are for: 'ResNet50 · 224 px · batch 64 · profiled on T4 · 90 epochs × 1,281,167 images'."""
     sample, anchor = network.held.sample, network.training.prediction.anchor
     batch_size, pixels = network.question.at_batch or network.batch_size, network.chosen_pixels
-    precision = NetworkFields.precision.options[network.question.precision]
-    code = NetworkFields.training_code.options[network.question.training_code].lower()
+    precision = _unusual(network.question, "precision")
+    code = _unusual(network.question, "training_code").lower()
     offer, how = resources.catalog.get(anchor), "profiled on"
     if network.held.is_network:
         how = "measured on" if network.question.latency_ms is not None and anchor else ""
@@ -125,15 +125,21 @@ def shown_words(resources: Resources, network: Predicted) -> str:
         f"{pixels} px" if pixels else "",
         f"batch {batch_size:,}" if batch_size else "",
         f"{how} {anchor if offer is None else gpu_words(offer)}" if how else "",
-        precision if network.question.precision != NetworkFields.precision.default else "",
+        precision,
         "checkpointing" if network.question.checkpointing else "",
-        code if network.question.training_code != NetworkFields.training_code.default else "",
+        code,
         f"{network.question.epochs:,} epoch{'s' * (network.question.epochs > 1)} × {network.question.images:,} images"
         if network.question.images
         else "",
         f"{network.question.runs:,} runs" if network.question.runs > 1 else "",
     )
     return " · ".join(filter(None, parts))
+
+
+def _unusual(question: AdviseQuestion, name: str) -> str:
+    """Return how an option reads; empty for the one that is chosen until another is."""
+    chosen, options = getattr(question, name), LINKED[name]
+    return "" if chosen == options.default else options.options[chosen]
 
 
 def _trust(question: ProfileQuestion, latency_ms: float | None) -> tuple[object, ...]:
@@ -159,29 +165,27 @@ def _training_question(resources: Resources, held: Held) -> AdviseQuestion:
         if meta.gpu and (reason := unknown_gpu(resources.models, meta.gpu)):
             raise NoPredictionError(reason)
         raise MissingAnchorError("Which GPU was this recorded on?")
-    # One step can be answered whatever its batch size.
-    values: dict[str, Any] = {"images": None}
-    if meta.batch_size is not None:
-        values = {name: getattr(training, name) for name in ("images", "validation_images", "epochs", "at_batch")}
-    if network.second and not held.is_network:
-        second = profile_in_slot(resources, session.second)
-        values |= {"second": second.profile, "second_latency_ms": session.second.usable_ms}
-    # A field of what is now the anchor doesn't count.
-    names = (name for name in network.measured if name in resources.catalog and name != anchor)
-    measured = {name: network.measured[name] for name in names}
-    if measured and network.second and network.measured_at == "other":
-        values |= {"measured_trace": values["second"], "measured_trace_latency_ms": values["second_latency_ms"]}
-    asked = {
+    given = {
+        **network.how,
+        **training.answers(AdviseQuestion),
+        # Asked with the offers.
+        "whole_nodes": False,
         "profile": held.profile,
         "anchor": anchor,
         "without_latency": True,
-        **{name: getattr(network, name) for name in ("method", "precision", "training_code", "checkpointing")},
-        **values,
-        "at_pixels": None if meta.pixels is None else training.at_pixels,
-        "measured": measured,
-        **training.more,
-        **training.extras,
-        **{name: getattr(training, name) for name in ("deadline_hours", "budget_usd")},
-        "certainty": training.certainty / 100,
+        # A field of what is now the anchor doesn't count.
+        "measured": {
+            name: number for name, number in network.measured.items() if name in resources.catalog and name != anchor
+        },
     }
-    return ask(AdviseQuestion, asked)
+    if meta.batch_size is None:
+        # One step can be answered whatever its batch size.
+        given |= {"images": None, "at_batch": None}
+    if meta.pixels is None:
+        given["at_pixels"] = None
+    if network.second and not held.is_network:
+        second = profile_in_slot(resources, session.second)
+        given |= {"second": second.profile, "second_latency_ms": session.second.usable_ms}
+        if network.measured_at == "other":
+            given |= {"measured_trace": second.profile, "measured_trace_latency_ms": session.second.usable_ms}
+    return ask(AdviseQuestion, with_meaning(AdviseQuestion, given))

@@ -66,13 +66,18 @@ def _prices(resources: Resources) -> None:
         for name, offer in resources.catalog.items()
         if name not in _custom_gpu_instances()
     }
-    found = [name for name, shown in names.items() if all(word in " ".join(shown).casefold() for word in words)]
-    found.sort(key=lambda name: (resources.catalog[name].gpu, resources.catalog[name].gpu_count, names[name]))
+    matching = [name for name, shown in names.items() if all(word in " ".join(shown).casefold() for word in words)]
+    matching.sort(key=lambda name: (resources.catalog[name].gpu, resources.catalog[name].gpu_count, names[name]))
     # What the table opened with, and what counts now: anew where it was closed, searched, or changed elsewhere.
     state: dict[str, Any] = st.session_state.get("prices:table", {"number": -1})
-    is_open = f"prices:editor:{state['number']}" in st.session_state and state["found"] == found
+    is_open = f"prices:editor:{state['number']}" in st.session_state and state["matching"] == matching
     if not is_open or state["now"] != session.offers.price:
-        state = {"number": state["number"] + 1, "found": found, "opened": dict(session.offers.price), "problem": ""}
+        state = {
+            "number": state["number"] + 1,
+            "matching": matching,
+            "opened": dict(session.offers.price),
+            "problem": "",
+        }
         state["now"] = state["opened"]
         st.session_state["prices:table"] = state
     editor_key = f"prices:editor:{state['number']}"
@@ -80,7 +85,7 @@ def _prices(resources: Resources) -> None:
     def take_edits() -> None:
         prices, state["problem"] = dict(state["opened"]), ""
         for number, cells in st.session_state[editor_key]["edited_rows"].items():
-            name, text = found[int(number)], _texts(cells).get("usd", "")
+            name, text = matching[int(number)], _texts(cells).get("usd", "")
             prices.pop(name, None)
             try:
                 prices |= {name: typed_positive(text)} if text else {}
@@ -89,13 +94,13 @@ def _prices(resources: Resources) -> None:
         if not state["problem"]:
             session.offers.price = state["now"] = prices
 
-    offers = [resources.catalog[name] for name in found]
+    offers = [resources.catalog[name] for name in matching]
     rows = {
-        "offer": [names[name][0] for name in found],
-        "code": [names[name][1] for name in found],
+        "offer": [names[name][0] for name in matching],
+        "code": [names[name][1] for name in matching],
         "list": [offer.usd_per_hour for offer in offers],
         "as_of": [offer.as_of[:7] for offer in offers],
-        "usd": pd.Series([state["opened"].get(name) for name in found], dtype=float),
+        "usd": pd.Series([state["opened"].get(name) for name in matching], dtype=float),
     }
     columns = {
         "offer": _TEXT("GPU · cloud", pinned=True),
@@ -327,9 +332,9 @@ def _custom_table(
     def take_edits() -> None:
         made: list[Row] = []
         problems = state["problems"] = []
-        for found in _edited_rows(state["opened"], st.session_state[editor_key]):
+        for edited in _edited_rows(state["opened"], st.session_state[editor_key]):
             try:
-                made.append(make(dict.fromkeys(columns, "") | found))
+                made.append(make(dict.fromkeys(columns, "") | edited))
             except ProfetError as error:
                 problems.append(str(error))
         try:

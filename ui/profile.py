@@ -44,7 +44,7 @@ from ui.fields import aside_note, choice, network_name_input, number_field, sele
 from ui.predicted import Predicted
 from ui.resources import Held, Resources
 from ui.server import others_first
-from ui.session import NetworkFields, NetworkFile, Slot, latency_text, session
+from ui.session import LINKED, Slot, latency_text, session
 from ui.uploads import Take, log_input, network_file, notes_on, read_given_log, read_uploads, show_notes, upload_input
 from ui.words import ANCHOR_LABEL, inside_link, plain, record_link, sentence, show_error, show_warning
 
@@ -73,9 +73,9 @@ def network_input(resources: Resources) -> None:
     """Ask for the network, where it was measured, and how long its step took there."""
     read_given_log(partial(_take_log, resources))
     select(
-        ANCHOR_LABEL,
-        NetworkFields.anchor,
+        "anchor",
         resources.anchor_labels(),
+        label=ANCHOR_LABEL,
         index=None,
         placeholder="Choose a GPU",
         help="The instance or GPU that the profile was recorded on, or that you measured a step on. Type part of its "
@@ -131,7 +131,7 @@ def _aside(slot: Slot) -> str:
 def second_input(resources: Resources) -> None:
     """Ask for a profile of another size of the same network: sizes between are more accurate with it."""
     tip = "Add a profile of the same network and GPU at another size. Predictions between the two are more accurate."
-    toggle("Second profile", NetworkFields.second, tip)
+    toggle("second", help=tip)
     if session.network.second:
         with st.container(border=True):
             held = _profile_input(resources, session.second, "Second profile")
@@ -147,7 +147,7 @@ def _size_inputs(held: Held, prefix: str) -> None:
     for name, label in _SIZE_LABELS.items():
         if held.is_custom and getattr(held.read.meta, name) is None:
             key, change = _answer(held, prefix, name, getattr(held, name))
-            number_field(label, key, (1, MAX_IMAGES), empty="not known", on_change=change)
+            number_field(key, (1, MAX_IMAGES), label=label, empty="not known", on_change=change)
 
 
 _OTHER_TRANSFORMER = "Another vision transformer"
@@ -229,31 +229,31 @@ def _asked_key(held: Held) -> str:
     return f"missing:asked:{held.key}"
 
 
-def _show_answered(resources: Resources, held: Held) -> None:
+def _show_answered(held: Held) -> None:
     """Say which sizes are from the file's name, with a button that asks for them."""
-    guesses = _guesses(resources, held)
-    sizes = {name: size for name in _SIZE_LABELS if (size := guesses[name]) and getattr(held.read.meta, name) is None}
-    if not held.is_custom or not sizes or any(getattr(held, name) != size for name, size in sizes.items()):
+    if not held.is_custom:
         return
-    words = {"batch_size": f"batch {guesses['batch_size']}", "pixels": f"{guesses['pixels']} px"}
-    named = " and ".join(words[name] for name in sizes)
+    named = dict(zip(_SIZE_LABELS, sizes_in_name(held.read.file_name or held.name), strict=True))
+    sizes = {name: size for name, size in named.items() if size and getattr(held.read.meta, name) is None}
+    if not sizes or any(getattr(held, name) != size for name, size in sizes.items()):
+        return
+    words = " and ".join(f"{size} px" if name == "pixels" else f"batch {size}" for name, size in sizes.items())
 
     def ask() -> None:
         st.session_state[_asked_key(held)] = True
         change_profile(held.key, dict.fromkeys(sizes))
-        st.session_state.update({one.key: None for name, one in session.profile.sizes.items() if name in sizes})
+        st.session_state.update({key: None for name, key in session.profile.sizes.items() if name in sizes})
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption(
-            plain(f"{sentence(named)} {'are' if len(sizes) > 1 else 'is'} from the file's name."), width="content"
-        )
+        are = "are" if len(sizes) > 1 else "is"
+        st.caption(plain(f"{sentence(words)} {are} from the file's name."), width="content")
         st.button(":primary[Change]", key="missing:change", type="tertiary", on_click=ask)
 
 
 def missing_input(resources: Resources, held: Held) -> None:
     """Ask once for what the visitor's file doesn't say: the GPU, batch and image size; its name may say them."""
     if not held.missing:
-        _show_answered(resources, held)
+        _show_answered(held)
         return
     guesses = _guesses(resources, held)
     keys = {name: f"missing:{name}:{held.key}" for name in held.missing}
@@ -266,8 +266,8 @@ def missing_input(resources: Resources, held: Held) -> None:
         )
 
     with st.form("missing"):
-        found = " Values taken from the file name are filled in." * any(guesses[name] is not None for name in keys)
-        st.markdown(f"Some details are missing from **{plain(held.name)}**.{found}")
+        prefilled = " Values taken from the file name are filled in." * any(guesses[name] is not None for name in keys)
+        st.markdown(f"Some details are missing from **{plain(held.name)}**.{prefilled}")
         row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
         if "anchor" in keys:
             row.selectbox(
@@ -281,7 +281,8 @@ def missing_input(resources: Resources, held: Held) -> None:
             )
         for name, label in _SIZE_LABELS.items():
             if name in keys:
-                number_field(label, keys[name], (1, MAX_IMAGES), empty="not known", at=row.container(width=150))
+                at = row.container(width=150)
+                number_field(keys[name], (1, MAX_IMAGES), label=label, empty="not known", at=at)
         row.form_submit_button("Continue", type="primary", on_click=answer)
         if held.anchor is not None:
             are = "per step" if "batch_size" in keys else "at the recorded size"
@@ -310,15 +311,15 @@ def latency_question(network: Predicted) -> None:
 def _profile_input(resources: Resources, slot: Slot, label: str) -> Held:
     """Where the profile comes from; returns the one that is shown."""
     is_first = slot is session.profile
-    options = {source: words for source, words in Slot.source.options.items() if is_first or source != "name"}
-    choice(label, slot.key("source"), options)
+    sources = LINKED["source"].options
+    choice(slot.key("source"), {key: sources[key] for key in sources if is_first or key != "name"}, label=label)
     if slot.source == "name":
         _named_input()
         return profile_in_slot(resources, slot)
     if slot.source == "sample":
         titles = {name: sample_label(sample) for name, sample in resources.samples.items()}
         tip = "Real measurements to try the app with, unless the name says otherwise."
-        select("Sample", slot.key("sample"), titles, help=tip)
+        select(slot.key("sample"), titles, help=tip)
     elif slot.source == "upload":
         upload_input(slot.prefix)
         if slot is session.profile and not session.custom.profiles:
@@ -333,7 +334,12 @@ def _profile_input(resources: Resources, slot: Slot, label: str) -> Held:
         still = f"No upload yet: still showing the sample {plain(held.name)}."
         st.caption(f"{plain(held.name)}: {facts}." if held.is_custom else still)
     if held.is_custom and (note := steps_note(counted(held.profile, slot.usable_ms))):
-        st.caption(f"{note[0].removesuffix('.')} under *Edit*.")
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.caption(note[0], width="content")
+            key, edit = f"{slot.prefix}:change-steps", _edit_key(slot)
+            st.button(
+                ":primary[Change]", key=key, type="tertiary", on_click=partial(setattr, st.session_state, edit, True)
+            )
     if is_first:
         inside_link("Look inside the profile", None if held.is_custom else held.key)
         if held.is_custom:
@@ -356,10 +362,10 @@ _FILE_TIP = (
 
 def _named_input() -> None:
     """Ask for a network by name or file, at its batch and image size."""
-    choice("Network from", NetworkFile.net_from, label_visibility="collapsed")
+    choice("net_from", label_visibility="collapsed")
     pixels, empty = session.file.net_pixels, "its own"
     if session.file.net_from == "name":
-        network_name_input(NetworkFile.net)
+        network_name_input()
         with suppress(InputError):
             empty = f"{native_pixels(session.file.net)}"
     else:
@@ -373,8 +379,8 @@ def _named_input() -> None:
             read_at = given.network.counts.pixels
             show_error(f"This file was read at {read_at} pixels. To use {pixels}, upload it again.")
     batch, size = st.columns(2, gap="small")
-    number_field("Batch size", NetworkFile.net_batch, at=batch)
-    number_field("Image size", NetworkFile.net_pixels, empty=empty, tip="Height and width in pixels.", at=size)
+    number_field("net_batch", at=batch)
+    number_field("net_pixels", empty=empty, help="Height and width in pixels.", at=size)
 
 
 def sample_label(held: Held) -> str:
@@ -441,7 +447,7 @@ def _profile_choice(slot: Slot) -> None:
             persist_state="session",
             width="stretch",
         )
-    with row.popover("Edit", icon=":material/edit:"):
+    with row.popover("Edit", icon=":material/edit:", key=_edit_key(slot), on_change="rerun"):
         rename_input(custom, slot.prefix)
         if slot is session.profile:
             _size_inputs(custom, slot.prefix)
@@ -449,6 +455,10 @@ def _profile_choice(slot: Slot) -> None:
         remove, key = f"Remove {plain(custom.name)}", f"{slot.prefix}:remove"
         st.button(remove, key=key, icon=":material/delete:", on_click=remove_profiles, args=(custom.key,))
         remove_all_button(slot.prefix)
+
+
+def _edit_key(slot: Slot) -> str:
+    return f"{slot.prefix}:edit"
 
 
 def rename_input(custom: Held, prefix: str) -> None:
@@ -476,10 +486,10 @@ def step_questions(held: Held, prefix: str, latency_ms: float | None) -> None:
     # The file or the latency may tell.
     key, change = _answer(held, prefix, "steps", shown.steps)
     number_field(
-        "Steps in the file",
         key,
         (1, MAX_STEPS),
-        tip="Times are divided by it. A wrong number is a wrong prediction: twice the steps, half the time.",
+        label="Steps in the file",
+        help="Times are divided by it. A wrong number is a wrong prediction: twice the steps, half the time.",
         at=st.container(width=200),
         on_change=change,
     )
@@ -524,9 +534,9 @@ def show_notices(network: Predicted, *, besides: Collection[Code] = ()) -> None:
     warnings = besides_steps(network.training.warnings, network.held)
     shown = [note for note in warnings if note.code not in besides]
     lines: list[str] = [note for note in shown if note.code in ACTION_CODES]
-    found = diagnose(profile, network.training.prediction.anchor_latency_ms)
-    if found.another_gpu_helps and found.gpu_busy_share is not None and found.gpu_busy_share < MOSTLY_BUSY:
-        lines.append(found.sentence)
+    diagnosis = diagnose(profile, network.training.prediction.anchor_latency_ms)
+    if diagnosis.another_gpu_helps and diagnosis.gpu_busy_share is not None and diagnosis.gpu_busy_share < MOSTLY_BUSY:
+        lines.append(diagnosis.sentence)
     if lines:
         mark = "- " if len(lines) > 1 else ""
         st.warning("\n".join(f"{mark}{plain(line)}" for line in lines), icon=":material/warning:")

@@ -18,8 +18,9 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -54,25 +55,27 @@ def content_policy() -> str:
 
 
 def _hints(*scripts: str) -> str:
-    """Return a Link header for a page that needs these scripts, and icons."""
-    patterns = [(f"js/{name}.*.js", "modulepreload") for name in scripts]
-    patterns += [("media/MaterialSymbols-*.woff2", 'preload; as=font; type="font/woff2"')]
+    """Return a Link header for a page that needs these scripts."""
     return ", ".join(
-        f'<./{path.relative_to(STATIC).as_posix()}>; rel={relation}; crossorigin; fetchpriority="low"'
-        for pattern, relation in patterns
-        for path in (STATIC / "static").glob(pattern)
+        f'<./{path.relative_to(STATIC).as_posix()}>; rel=modulepreload; crossorigin; fetchpriority="low"'
+        for name in scripts
+        for path in (STATIC / "static").glob(f"js/{name}.*.js")
     )
 
 
-#: Without these a page's charts and icons are requested last, though the line is idle while the scripts start. The
-#: first page has bars of its own: Plotly's megabyte would come before all else that it needs.
+#: Without these a page's charts are requested last, though the line is idle while the scripts start. The first page has
+#: bars of its own: Plotly's megabyte would come before all else that it needs, as would the icons' 375 KB.
 _HINTS = dict.fromkeys(_ADDRESSES, _hints("PlotlyChart")) | {
     "/": _hints("BidiComponent", "serialization", "recordbatch")
 }
 
 
+#: Parts of the first answer as HTML, once a visitor has seen it (ui/first_paint.py): the same for all of this server.
+FIRST_PAINT: dict[str, str] = {}
+
+
 class StaticFiles:
-    """ASGI middleware: answers for Streamlit's texts compressed, and hints at what a page needs."""
+    """ASGI middleware: compressed texts of Streamlit, hints at what a page needs, and the first answer."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -91,8 +94,16 @@ class StaticFiles:
             body = await asyncio.to_thread(_packed, path)
             response = Response(body, 200, {**headers, "Content-Encoding": "gzip"}, mimetypes.guess_type(path)[0])
             await response(scope, receive, send)
+        elif path == "/" and len(FIRST_PAINT) == 2 and not scope["query_string"]:
+            page = HTMLResponse(_first_page(), headers={"Cache-Control": "no-cache"})
+            await GZipMiddleware(page)(scope, receive, send_with_hints)
         else:
             await self._app(scope, receive, send_with_hints if path in _ADDRESSES else send)
+
+
+def _first_page() -> str:
+    page, end = (STATIC / "index.html").read_text(encoding="utf-8"), "</body>"
+    return page.replace(end, f'<div id="first-paint">{FIRST_PAINT["words"]}{FIRST_PAINT["bars"]}</div>{end}')
 
 
 @cache

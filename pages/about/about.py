@@ -24,7 +24,7 @@ from ui.frame import run_page
 from ui.prices import say_whose
 from ui.resources import Resources
 from ui.server import WHEEL, recorder_address
-from ui.session import Texts, session
+from ui.session import session
 from ui.tables import show_table
 from ui.uploads import max_upload_mb
 from ui.words import one_line_errors, page_path, plain, show_code, show_text
@@ -41,7 +41,7 @@ def main(resources: Resources) -> None:
         "each instance type. It needs a profile of one training step on a GPU that you have, or only the network's "
         "name. A profile holds only the total time per operation type, so your network's architecture stays private."
     )
-    choice("Section", Texts.open, label_visibility="collapsed")
+    choice("open", label_visibility="collapsed")
     with one_line_errors():
         _SECTIONS[session.texts.open](resources)
 

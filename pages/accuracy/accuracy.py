@@ -109,7 +109,7 @@ def _custom_models(resources: Resources) -> None:
     written = f", written on {custom.written}" if custom.written else ""
     st.markdown(f"This server uses custom models{written}: {base} for {', '.join(map(plain, custom.instances))}.")
     if custom.calibrated:
-        gpus = (f"{one.gpu} ({one.cells} measurements on {one.instance})" for one in custom.calibrated)
+        gpus = (f"{gpu.gpu} ({gpu.cells} measurements on {gpu.instance})" for gpu in custom.calibrated)
         st.markdown(f"Calibrated: {', '.join(map(plain, gpus))}.")
 
 

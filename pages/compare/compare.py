@@ -9,7 +9,7 @@ from ui.fields import choice
 from ui.frame import run_page
 from ui.predicted import shown_network
 from ui.resources import Resources
-from ui.session import CompareView, Part, session
+from ui.session import Part, session
 
 
 def main(resources: Resources) -> None:
@@ -18,7 +18,7 @@ def main(resources: Resources) -> None:
     chosen = chosen_of(compared)
     toolbar = st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="toolbar")
     with toolbar:
-        choice("View", CompareView.view)
+        choice("view")
     edit_profiles(resources, compared, chosen, toolbar)
     if session.compare.view == "compare":
         show_comparison(resources, compared, toolbar)

@@ -23,7 +23,7 @@ from profet_core.questions import ProfileQuestion
 from profet_core.training.plans import COSTED_STEPS, CostTable, Period, Plan
 from profet_profiles.profet_json import write_profile
 from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX
-from profet_profiles.units import MS_PER_S, US_PER_MS, format_ms, format_significant, format_usd
+from profet_profiles.units import US_PER_MS, format_ms, format_significant, format_usd
 from ui.bars import Bar, BarAxis, BarRow, show_bars
 from ui.charts import (
     BLUE,
@@ -39,13 +39,14 @@ from ui.charts import (
     value_axis,
 )
 from ui.columns import instance_column, price_column
+from ui.curves import value_of
 from ui.custom import named_network, profile_in_slot, profile_to_predict, remove_profiles, set_recorded
 from ui.fields import aside_note, choice, number_field, set_aside, some_of
 from ui.offers import chosen_rows, drawn_rows, offer_buttons, offered_plans, preset_choice
 from ui.predicted import Predicted
 from ui.profile import besides_steps, remove_all_button, rename_input, sample_label, step_questions
 from ui.resources import Held, Resources
-from ui.session import CompareView, session
+from ui.session import session
 from ui.tables import MISSING, Column, TableCell, export_row, result_table, row_order, save_button, show_table
 from ui.uploads import notes_on, read_uploads, show_notes, upload_input
 from ui.words import ON_PREDICT, page_path, plain, record_link, show_error, show_warning, unbroken
@@ -76,17 +77,17 @@ def listed(resources: Resources) -> list[Candidate]:
     predicts = [] if shown.is_custom else [shown.key]
     inspected = [] if state.inspect in (None, ON_PREDICT) else [state.inspect]
     custom = list(session.custom.profiles.values())
-    taken = {one.name for one in custom}
+    taken = {held.name for held in custom}
     samples = []
     for key in dict.fromkeys((*predicts, *state.compare_samples, *inspected)):
-        one = profile_to_predict(resources) if key in predicts else resources.samples[key]
-        samples.append(replace(one, name=f"{one.name} (sample)" if one.name in taken else one.name))
+        held = profile_to_predict(resources) if key in predicts else resources.samples[key]
+        samples.append(replace(held, name=f"{held.name} (sample)" if held.name in taken else held.name))
     first = len(predicts)
     batch_size = shown.profile.meta.batch_size or session.file.net_batch
-    networks = {one.key: one for one in (named_network(name, batch_size) for name in state.compare_networks)}
+    networks = {held.key: held for held in (named_network(name, batch_size) for name in state.compare_networks)}
     networks.pop(shown.key, None)
     every = (*samples[:first], *custom, *samples[first:], *networks.values())
-    return [Candidate(one, one.key == shown.key) for one in every]
+    return [Candidate(held, held.key == shown.key) for held in every]
 
 
 def compare(resources: Resources, candidates: Sequence[Candidate], shown: Predicted | None = None) -> list[Candidate]:
@@ -94,15 +95,17 @@ def compare(resources: Resources, candidates: Sequence[Candidate], shown: Predic
 
     `shown`: what Predict shows of its profile: with a latency that the visitor trusts and their own measurements.
     """
-    network, held = session.network, [one.held for one in candidates]
-    how: Any = {name: getattr(network, name) for name in ("method", "precision", "training_code", "checkpointing")}
-    known: Any = [{"profile": one.profile, "anchor": one.anchor, "latency_ms": one.latency_ms} for one in held]
-    found = answer_compare(resources, [ProfileQuestion(**one, **how) for one in known])
+    how = session.network.how
+    questions = [
+        ProfileQuestion(profile=held.profile, anchor=held.anchor, latency_ms=held.latency_ms, **how)
+        for held in (candidate.held for candidate in candidates)
+    ]
+    predictions = answer_compare(resources, questions)
     compared = []
-    for candidate, each in zip(candidates, found, strict=True):
-        prediction, doubt = each.prediction, each.doubt
+    for candidate, answer in zip(candidates, predictions, strict=True):
+        prediction, doubt = answer.prediction, answer.doubt
         if prediction is None:
-            compared.append(replace(candidate, warnings=each.profile.warnings, refusal=each.refusal))
+            compared.append(replace(candidate, warnings=answer.profile.warnings, refusal=answer.refusal))
             continue
         if candidate.on_predict and shown is not None:
             prediction, doubt = shown.training.prediction, f"{shown.doubt} Predicted without it." if shown.doubt else ""
@@ -116,9 +119,9 @@ _PREFIX, _WIDGET = "compare", "inspected"
 
 def chosen_of(compared: Sequence[Candidate]) -> Candidate:
     """Return the profile that is edited and looked into: the chosen one, Predict's, the visitor's newest, the first."""
-    by_key = {one.held.key: one for one in compared}
-    custom = [one for one in compared if one.held.is_custom]
-    usual = (*(one for one in compared if one.on_predict), *custom[-1:], compared[0])[0]
+    by_key = {candidate.held.key: candidate for candidate in compared}
+    custom = [candidate for candidate in compared if candidate.held.is_custom]
+    usual = (*(candidate for candidate in compared if candidate.on_predict), *custom[-1:], compared[0])[0]
     return by_key.get(session.compare.inspect or session.compare.inspect_custom or "", usual)
 
 
@@ -128,10 +131,10 @@ def edit_profiles(
     """Show the list, the chosen one's fields, and where more come from; folded until something is to be done."""
     state, notes = session.compare, notes_on(_PREFIX)
     inside = state.view == "inside"
-    waiting = any(one.prediction is None for one in compared) or bool(notes.errors or notes.infos)
+    waiting = any(candidate.prediction is None for candidate in compared) or bool(notes.errors or notes.infos)
     panel = st.expander(f"Profiles ({len(compared)})", expanded=waiting, icon=":material/list:")
     left, right = panel.columns(2, gap="medium")
-    names = {one.held.key: one.name if inside else plain(one.name) for one in compared}
+    names = {candidate.held.key: candidate.name if inside else plain(candidate.name) for candidate in compared}
     st.session_state[_WIDGET] = chosen.held.key
     listed: dict[str, Any] = {
         "options": tuple(names),
@@ -142,7 +145,7 @@ def edit_profiles(
     if inside:
         toolbar.selectbox("Profile", **listed, width=320)
     else:
-        left.radio("Profile", **listed, captions=[_facts(resources, one) for one in compared])
+        left.radio("Profile", **listed, captions=[_facts(resources, candidate) for candidate in compared])
     with left if inside else right:
         _show_chosen(resources, chosen)
     with right:
@@ -150,8 +153,7 @@ def edit_profiles(
         read_uploads(resources, _PREFIX, lambda _, last: _choose(last.key))
         show_notes(_PREFIX)
         some_of(
-            "Samples",
-            CompareView.compare_samples,
+            "compare_samples",
             tuple(resources.samples),
             format_func=lambda name: sample_label(resources.samples[name]),
             placeholder="Add a sample",
@@ -159,8 +161,7 @@ def edit_profiles(
             on_change=lambda: setattr(state, "inspect", next(reversed(state.compare_samples), None)),
         )
         some_of(
-            "Networks by name",
-            CompareView.compare_networks,
+            "compare_networks",
             list(dict.fromkeys((*named_networks(), *state.compare_networks))),
             placeholder="Add a network",
             accept_new_options=True,
@@ -177,19 +178,19 @@ def _choose(key: str) -> tuple[str, ...]:
     return ()
 
 
-def _facts(resources: Resources, one: Candidate) -> str:
+def _facts(resources: Resources, candidate: Candidate) -> str:
     """Anchor, sizes, framework and latency, and similarity to the training data, as far as they are known."""
-    held, similarity = one.held, one.prediction and one.prediction.similarity
+    held, similarity = candidate.held, candidate.prediction and candidate.prediction.similarity
     meta = held.profile.meta
     facts = (
-        "**on Predict**" if one.on_predict else "",
+        "**on Predict**" if candidate.on_predict else "",
         "" if held.sample is None else "sample",
         plain(resources.anchor_label(held.anchor)) if held.anchor else "**no anchor yet**" * held.is_custom,
         f"batch {meta.batch_size}" if meta.batch_size else "",
         f"{meta.pixels} px" if meta.pixels else "",
         plain(meta.framework or ""),
         unbroken(f"{format_ms(held.latency_ms)}/step") if held.latency_ms is not None else "",
-        "**no prediction**" if one.refusal else "",
+        "**no prediction**" if candidate.refusal else "",
         f"{similarity.words} the training data" if similarity else "",
     )
     return " · ".join(filter(None, facts))
@@ -259,7 +260,7 @@ def _profile_fields(resources: Resources, custom: Held) -> None:
         key=anchor_key,
         on_change=choose_anchor,
     )
-    number_field("Latency (ms)", latency_key, empty="optional", at=latency, on_change=recorded)
+    number_field(latency_key, label="Latency (ms)", empty="optional", at=latency, on_change=recorded)
     aside_note(latency_key, custom.anchor, resources.gpu_words, recorded)
     step_questions(custom, _PREFIX, custom.latency_ms)
 
@@ -296,15 +297,15 @@ _LABELS = {
 def show_comparison(resources: Resources, compared: Sequence[Candidate], toolbar: DeltaGenerator) -> None:
     """Show what can't be predicted and why, warnings, a chart, a table and downloads."""
     with toolbar:
-        choice("Show", CompareView.compare_by)
+        choice("compare_by")
         preset_choice()
         offer_buttons(resources)
-    if refused := [one for one in compared if one.refusal]:
-        lines = "\n".join(f"- **{plain(one.name)}**: {plain(one.refusal)}" for one in refused)
+    if refused := [candidate for candidate in compared if candidate.refusal]:
+        lines = "\n".join(f"- **{plain(candidate.name)}**: {plain(candidate.refusal)}" for candidate in refused)
         st.error(f"No prediction for these profiles:\n{lines}", icon=":material/error:")
-    if waiting := [one.name for one in compared if one.prediction is None and not one.refusal]:
+    if waiting := [candidate.name for candidate in compared if candidate.prediction is None and not candidate.refusal]:
         st.info(f"Choose the anchor of {plain(', '.join(waiting))} under *Profiles*.", icon=":material/help:")
-    known = [one for one in compared if one.prediction is not None]
+    known = [candidate for candidate in compared if candidate.prediction is not None]
     if not known:
         return
     tables = compare_tables(resources, known)
@@ -319,8 +320,8 @@ def show_comparison(resources: Resources, compared: Sequence[Candidate], toolbar
     columns = [
         instance_column(rows),
         *(
-            _column(place, one.name, [plans.get(row.label) for row in rows], metric)
-            for place, (one, plans) in enumerate(zip(known, by_profile, strict=True))
+            _column(place, candidate.name, [plans.get(row.label) for row in rows], metric)
+            for place, (candidate, plans) in enumerate(zip(known, by_profile, strict=True))
         ),
         price_column(rows, "instance"),
     ]
@@ -342,39 +343,33 @@ def show_comparison(resources: Resources, compared: Sequence[Candidate], toolbar
         title=f"{_TITLES[metric]} on every instance, one column per profile",
     )
     st.caption(f"{_TITLES[metric]}. {price_line(row.offer for row in rows)}")
-    if warned := [one for one in compared if one.warnings and not one.refusal]:
+    if warned := [candidate for candidate in compared if candidate.warnings and not candidate.refusal]:
         with st.expander(f"Warnings for {len(warned)} profile{'s' * (len(warned) > 1)}", icon=":material/warning:"):
-            for one in warned:
-                st.markdown("\n- ".join([f"**{plain(one.name)}**", *map(plain, one.warnings)]))
+            for candidate in warned:
+                st.markdown("\n- ".join([f"**{plain(candidate.name)}**", *map(plain, candidate.warnings)]))
 
 
 def compare_tables(resources: Resources, known: Sequence[Candidate]) -> list[CostTable]:
     """Of each profile, every offer that the filter leaves and it is predicted on."""
-    found = []
-    for one in known:
-        if (prediction := one.prediction) is not None:
-            batch_size = one.held.profile.meta.batch_size or 1
-            found.append(offered_plans(resources, prediction.predictions, batch_size, anchor=prediction.anchor))
-    return found
+    tables = []
+    for candidate in known:
+        if (prediction := candidate.prediction) is not None:
+            batch_size = candidate.held.profile.meta.batch_size or 1
+            tables.append(offered_plans(resources, prediction, batch_size))
+    return tables
 
 
 def _ends(plan: Plan, metric: str) -> tuple[float, float | None, float | None]:
     """Milliseconds, images per second or US dollars, and both ends of the interval; None without one."""
-    step = plan.row.interval
-    if metric == "latency":
-        return plan.latency_ms, step and step.low_ms, step and step.high_ms
-    if metric == "images":
-        per_s = plan.batch_size * MS_PER_S
-        return plan.images_per_s, step and per_s / step.high_ms, step and per_s / step.low_ms
-    shown = plan.table.totals(Period.STEP).of(plan)
-    return shown.total_usd, shown.interval and shown.low_usd, shown.interval and shown.high_usd
+    value, ends = value_of(plan.per(Period.STEP), metric)
+    return value, *(ends or (None, None))
 
 
 def _column(place: int, name: str, plans: Sequence[Plan | None], metric: str) -> Column:
     """One profile's values; exports have both ends and what they are based on."""
     words, unit = _WORDS[metric], _UNITS[metric]
-    found = [None if plan is None else _ends(plan, metric) for plan in plans]
-    values = [one and one[0] for one in found]
+    ends = [None if plan is None else _ends(plan, metric) for plan in plans]
+    values = [span and span[0] for span in ends]
     return Column(
         key=f"profile_{place + 1}",
         title=_cut(name, _MAX_LETTERS),
@@ -385,8 +380,8 @@ def _column(place: int, name: str, plans: Sequence[Plan | None], metric: str) ->
         ],
         data={
             f"{name}: {unit}": values,
-            f"{name}: low_{unit}": [one and one[1] for one in found],
-            f"{name}: high_{unit}": [one and one[2] for one in found],
+            f"{name}: low_{unit}": [span and span[1] for span in ends],
+            f"{name}: high_{unit}": [span and span[2] for span in ends],
             f"{name}: basis": [None if plan is None else plan.basis.value for plan in plans],
         },
     )
@@ -400,9 +395,9 @@ def comparison_chart(known: Sequence[Candidate], drawn: Sequence[Sequence[Plan |
     words, traces, color = _WORDS[metric], list[Part](), text_color()
     names = {row: plan.name for plans in drawn for row, plan in enumerate(plans) if plan is not None}
     high_row, labels = len(known) + _BETWEEN, list[tuple[float, float, str]]()
-    for place, (one, plans, bar_color) in enumerate(zip(known, drawn, PROFILE_COLORS, strict=False)):
+    for place, (candidate, plans, bar_color) in enumerate(zip(known, drawn, PROFILE_COLORS, strict=False)):
         bars = [(row * high_row + place, plan, _ends(plan, metric)) for row, plan in enumerate(plans) if plan]
-        name = no_markup(_cut(one.name.replace(" pixels", " px"), _MAX_LETTERS - 2))
+        name = no_markup(_cut(candidate.name.replace(" pixels", " px"), _MAX_LETTERS - 2))
         labels += [(end, y, words(value)) for y, _, (value, _, high) in bars for end in [high or value]]
         traces.append(
             {
@@ -467,11 +462,11 @@ def show_inside(resources: Resources, candidate: Candidate) -> None:
     answer = answer_inside(resources, candidate.held.profile, candidate.held.latency_ms)
     for line in answer.warnings:
         show_warning(line)
-    if (found := answer.diagnosis).kind != "no GPU":
-        partly = found.gpu_busy_share is not None and found.gpu_busy_share < MOSTLY_BUSY
-        show = st.warning if not found.another_gpu_helps else st.info if partly else st.success
-        show(plain(found.sentence), icon=":material/speed:")
-        if not found.latency_known:
+    if (diagnosis := answer.diagnosis).kind != "no GPU":
+        partly = diagnosis.gpu_busy_share is not None and diagnosis.gpu_busy_share < MOSTLY_BUSY
+        show = st.warning if not diagnosis.another_gpu_helps else st.info if partly else st.success
+        show(plain(diagnosis.sentence), icon=":material/speed:")
+        if not diagnosis.latency_known:
             st.caption("From the profile alone. Enter its latency for a better diagnosis.")
     rows = _time_bars(answer.operations)
     show_bars([BarAxis("operations", "Operations by time (ms)")], rows, "Operations by time", "operation-bars")
@@ -513,13 +508,13 @@ def _time_bars(rows: Sequence[Placement]) -> list[BarRow]:
     groups = [(row.operation, BLUE if row.on_device else ORANGE, [row]) for row in busy[:_MAX_OPERATIONS]]
     if rest := busy[_MAX_OPERATIONS:]:
         groups.append((f"{len(rest)} other{'s' * (len(rest) > 1)}", GRAY, rest))
-    found = []
+    bars = []
     for operation, color, group in groups:
         time_ms, share = sum(row.time_us for row in group) / US_PER_MS, sum(row.share or 0.0 for row in group)
         name = _cut(operation.removeprefix(DEVICE_PREFIX).removeprefix(HOST_PREFIX), _OPERATION_LETTERS)
         bar = Bar(color=color, value=time_ms, text=f"{share:.1%}", hover=f"{operation}: {format_ms(time_ms)}")
-        found.append(BarRow(key=operation, name=name, bars=(bar,)))
-    return found
+        bars.append(BarRow(key=operation, name=name, bars=(bar,)))
+    return bars
 
 
 def _fact_rows(profile: Profile) -> list[dict[str, str]]:

@@ -9,40 +9,35 @@ import streamlit as st
 
 from profet_core.training import many_core
 from profet_core.training.many_core import CORES, MAX_THREADS, PUBLISHED, PUBLISHED_THREADS
-from profet_profiles.units import format_significant, format_time
+from profet_profiles.units import format_time
 from ui.charts import BLUE, GRAY, show_chart
 from ui.curves import Curve, Look, Shown, count_axis, curves
 from ui.fields import choice, number_field
 from ui.frame import run_page
 from ui.resources import Resources
-from ui.session import ManyCore, session
+from ui.session import session
 from ui.tables import MISSING, show_table
 from ui.words import plain, show_text
 
 #: Where the curves are computed: evenly in the logarithm, and where they are published.
 _GRID = {*np.geomspace(1, MAX_THREADS, 200).round().astype(int).tolist(), *PUBLISHED_THREADS}
-_SHOWN = {"time": Shown("Time", format_time, in_time=True), "speedup": Shown("Speed-up", format_significant)}
-_MODELS = {"a": ("From operation counts", "solid"), "b": ("From single-thread times", "dash")}
-_JUMPS = (
-    f"Times jump at {2 * CORES + 1} and {3 * CORES + 1} threads: a core gets a third and a fourth one, so that an "
-    "instruction takes 1.5 and 2 cycles instead of 1."
-)
+_MODELS = {"model_a": ("From operation counts", "solid"), "model_b": ("From single-thread times", "dash")}
 
 
 def _inputs() -> tuple[many_core.ManyCoreNetwork, many_core.ManyCoreTraining]:
     """Ask for the network and the training; InputError: the FLOPs are out of bounds."""
     state = session.manycore
-    choice("Network", ManyCore.manycore_from)
+    choice("manycore_from")
     if state.manycore_from == "published":
-        choice("Published network", ManyCore.manycore_network)
+        choice("manycore_network")
         network = PUBLISHED[state.manycore_network]
     else:
         tip = "Forward pass, a multiply-add counted as two; `profet manycore` takes names and files of networks."
-        number_field("FLOPs per image", ManyCore.manycore_flops, tip=tip)
+        number_field("manycore_flops", help=tip)
         network = many_core.scaled_network("custom", state.manycore_flops)
-    usual, labels = many_core.training_of(network), ("Images per epoch", "Test images per epoch", "Epochs")
-    for (name, value), label in zip(usual._asdict().items(), labels, strict=True):
-        number_field(label, vars(ManyCore)[f"manycore_{name}"], empty=f"published: {value:,}")
+    usual = many_core.training_of(network)
+    for name, value in usual._asdict().items():
+        number_field(f"manycore_{name}", empty=f"published: {value:,}")
     return network, many_core.training_of(network, *(getattr(state, f"manycore_{name}") for name in usual._fields))
 
 
@@ -50,34 +45,30 @@ def main(_: Resources) -> None:
     """Draw inputs, chart and table."""
     with st.sidebar:
         network, training = _inputs()
-    choice("Show", ManyCore.manycore_shows)
     asked, notes = many_core.words_of(network, training, _GRID)
     st.markdown(plain(asked))
-    drawn, is_time = many_core.manycore(network, training, _GRID), session.manycore.manycore_shows == "time"
+    drawn = many_core.manycore(network, training, _GRID)
     is_published = PUBLISHED.get(network.name) is network and training == many_core.training_of(network)
     published_min = many_core.PUBLISHED_PREDICTIONS_MIN[network.name] if is_published else {}
-    threads, value = drawn["threads"].tolist(), "total_s" if is_time else "speedup"
+    threads = [row["threads"] for row in drawn]
     lines = [
-        Curve(label=label, look=Look(BLUE, dash), sizes=threads, values=drawn[f"{model}_{value}"].tolist())
+        Curve(label=label, look=Look(BLUE, dash), sizes=threads, values=[row[model]["total_s"] for row in drawn])
         for model, (label, dash) in _MODELS.items()
     ]
-    if not is_time:
-        lines.append(Curve(label="Ideal", look=Look(GRAY, "dot"), sizes=threads, values=threads))
-    elif published_min:
-        known_s = [60 * minutes for minutes in published_min.values()]
-        lines.append(Curve(label="Published", look=Look(GRAY), sizes=[*published_min], values=known_s, marks=True))
+    if published_min:
+        published_s = [60 * minutes for minutes in published_min.values()]
+        lines.append(Curve(label="Published", look=Look(GRAY), sizes=[*published_min], values=published_s, marks=True))
     # Marks at both ends would be cut.
     axis = count_axis("Threads", 1 / 1.15, MAX_THREADS * 1.15, (1, 4, 15, 60, 240, 960, 3_840))
     beyond = CORES * len(many_core.CYCLES_PER_INSTRUCTION)
-    show_chart(curves(lines, _SHOWN[session.manycore.manycore_shows], axis, at=beyond), "threads")
-    st.caption(plain(" ".join([_JUMPS, *notes])))
-    rows = many_core.rows_of(many_core.manycore(network, training, PUBLISHED_THREADS))
+    show_chart(curves(lines, Shown("Time", format_time, in_time=True), axis, at=beyond), "threads")
+    st.caption(plain(" ".join(notes)))
     heads = ("Threads", *(head for label, _ in _MODELS.values() for head in (f"{label} (min)", f"{label}: speed-up")))
-    published = [f"{published_min[count]:.1f}" if count in published_min else MISSING for count in PUBLISHED_THREADS]
-    cells = [(*row, minutes) for row, minutes in zip(rows, published, strict=True)]
-    show_table(
-        [dict(zip((*heads, "Published (min)"), row, strict=True)) for row in cells], "Training time over threads"
-    )
+    rows = many_core.rows_of(many_core.manycore(network, training, PUBLISHED_THREADS))
+    shown = [dict(zip(heads, row, strict=True)) for row in rows]
+    for count, row in zip(PUBLISHED_THREADS, shown, strict=True):
+        row["Published (min)"] = f"{published_min[count]:.1f}" if count in published_min else MISSING
+    show_table(shown, "Training time over threads")
     st.header("Does this apply to my CPU?", anchor=False)
     show_text(Path(__file__).with_name("many_core.md"))
 

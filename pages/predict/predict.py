@@ -35,6 +35,7 @@ from ui.custom import profile_in_slot
 from ui.fields import (
     choice,
     costs_input,
+    limits_input,
     method_input,
     more_options,
     number_field,
@@ -48,15 +49,17 @@ from ui.fields import (
     whole_nodes_input,
     workload_input,
 )
+from ui.first_paint import keep_words
 from ui.frame import run_page, write_link
 from ui.offers import chosen_rows, offer_buttons, preset_choice, with_offers
 from ui.predicted import MissingAnchorError, Predicted, current_network, shown_words
 from ui.profile import latency_question, missing_input, network_input, second_input, show_notices
 from ui.resources import Resources
-from ui.session import NetworkFile, Part, PredictView, Training, session
+from ui.session import LINKED, Part, session
 from ui.words import plain
 
-TITLE = ":primary[PROFET]\N{EN SPACE}Which cloud GPU should I train my vision network on?"
+_QUESTION = "Which cloud GPU should I train my vision network on?"
+TITLE = f":primary[PROFET]\N{EN SPACE}{_QUESTION}"
 NO_PROFILE = "No profile?"
 #: Keys of what is remembered between two moves of a slider, and of the choice of an instance.
 _PROFILED, _DETAILS = "predict:profiled", "predict:details"
@@ -72,16 +75,13 @@ def sidebar(resources: Resources) -> None:
 
 
 def _other_inputs(resources: Resources) -> None:
-    deadline, budget = st.columns(2, gap="small")
-    number_field("Deadline (h)", Training.deadline_hours, empty="none", at=deadline)
-    number_field("Budget ($)", Training.budget_usd, empty="none", at=budget)
-    tip = "How sure you want to be that the deadline and budget are met, and that a step fits in memory."
-    number_field("Confidence (%)", Training.certainty, tip=tip)
+    limits_input()
+    number_field("certainty")
     validation_input()
     held = profile_in_slot(resources, session.profile)
     if held.is_network:
-        choice("Optimizer", NetworkFile.net_optimizer, help="Its state needs memory.")
-        toggle("Frozen backbone", NetworkFile.net_frozen, "Only the last layer is trained.")
+        choice("net_optimizer", help="Its state needs memory.")
+        toggle("net_frozen", help="Only the last layer is trained.")
     else:
         second_input(resources)
     whole_nodes_input(held.profile.meta)
@@ -147,8 +147,8 @@ def _below_cards(resources: Resources, answer: AdviseAnswer, advice: Advice, per
     # Errors on other GPUs than one are unknown for transformers.
     is_transformer = any(note.code is Code.TRANSFORMER for note in answer.training.warnings)
     lines = [] if is_transformer else [error_sentence(advice.recommended, *resources.models.held_out_errors)]
-    if per is Period.TRAINING and (found := best_batch(resources, replace(answer, advice=advice))):
-        lines.append(found.sentence)
+    if per is Period.TRAINING and (cheapest := best_batch(resources, replace(answer, advice=advice))):
+        lines.append(cheapest.sentence)
     with st.container(key="below-cards"):
         st.caption(plain(" ".join(filter(None, lines))))
 
@@ -175,7 +175,7 @@ def _show_result(
             predict_columns(plans, per, per.unit(plans), resources.gpus),
             choices=session.predict_table,
             stem="profet-predict",
-            title=f"{PredictView.per.options[per]}: time and cost",
+            title=f"{per.capitalize()}: time and cost",
             sorted_by={Sort.COST: "cost", Sort.LATENCY: "time", Sort.NAME: "plan"}[Sort(session.predict.sort)],
             charts=None,
         )
@@ -185,15 +185,17 @@ def _exports(resources: Resources, network: Predicted, advice: Advice, plans: Se
     """Draw the buttons that save the result; a file is made when it is saved."""
     # A file is made outside of the session.
     order, chosen = session.predict_table.sort, session.predict_table.columns
-    prediction = network.training.prediction
-    source = report_source(network.held.name, prediction, resources.models, prediction.warnings)
+    name, models, prediction = network.held.name, resources.models, network.training.prediction
+
+    def report() -> str:
+        return report_html(advice, report_source(name, prediction, models, prediction.warnings))
 
     def exported() -> tables.Rows:
         columns = predict_columns(plans, per, per.unit(plans), resources.gpus)
         return tables.exported_rows(tables.chosen_columns(columns, chosen), tables.row_order(columns, order))
 
     charts = session.predict.chart != "table"
-    tables.export_row("profet-predict", exported, charts=charts, report=partial(report_html, advice, source))
+    tables.export_row("profet-predict", exported, charts=charts, report=report)
 
 
 def _advised(resources: Resources, network: Predicted) -> Answered:
@@ -211,8 +213,8 @@ def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnsw
         return {}
     question, plans = st.session_state.get(_PROFILED, (None, {}))
     if is_profiled or question != wanted:
-        found = answer if is_profiled else answer_advise(resources, wanted)
-        plans = {row.label: row for row in found.rows if row.has_number}
+        profiled = answer if is_profiled else answer_advise(resources, wanted)
+        plans = {row.label: row for row in profiled.rows if row.has_number}
         st.session_state[_PROFILED] = wanted, plans
     return {} if is_profiled else plans
 
@@ -224,15 +226,16 @@ def _details_choice(rows: Sequence[Plan]) -> None:
     # It opens one after another: the choice is not kept.
     st.session_state[_DETAILS] = None
     choose = lambda: session.predict_table.choose(st.session_state[_DETAILS] or "")  # noqa: E731
-    select("Open an instance", _DETAILS, names, on_change=choose, **look)
+    select(_DETAILS, names, label="Open an instance", on_change=choose, **look)
 
 
 def _strip(resources: Resources, network: Predicted) -> None:
     """Which network and training the numbers are for."""
-    is_sample = network.held.sample is not None
+    is_sample, words = network.held.sample is not None, shown_words(resources, network)
+    keep_words(_QUESTION, words, is_sample=is_sample)
     mark = "\N{EN SPACE}:primary-badge[Sample]" if is_sample else ""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="shown"):
-        st.markdown(plain(shown_words(resources, network)) + mark, width="content")
+        st.markdown(plain(words) + mark, width="content")
         if mark:
             choose = partial(setattr, session.profile, "source", "upload")
             st.button("Use my own profile", key="use-own", icon=":material/upload:", on_click=choose)
@@ -246,17 +249,17 @@ def _toolbar(resources: Resources) -> None:
     known = recorded_sizes(resources)["batch"] is not None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="toolbar"):
         choice(
-            "Result for",
-            PredictView.per if known else "per:step",
-            PredictView.per.options,
+            "per" if known else "per:step",
+            LINKED["per"].options,
+            label=LINKED["per"].label,
             disabled=not known,
             help=None if known else "Epochs need the batch size of the profile.",
             default=None if known else "step",
         )
         preset_choice()
-        choice("View", PredictView.chart)
+        choice("chart")
         if session.predict.chart == "bars" and session.offers.preset != Preset.ORIGINAL:
-            select("Sort by", PredictView.sort, width=95)
+            select("sort", width=95)
         offer_buttons(resources)
 
 

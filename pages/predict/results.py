@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -28,7 +27,7 @@ from profet_core.errors import Code
 from profet_core.latency import BasisWord
 from profet_core.prediction.scaler import axis_range
 from profet_core.training.memory import does_not_fit
-from profet_core.training.plans import COSTED_STEPS, Limits, Period, Plan, Totals
+from profet_core.training.plans import COSTED_STEPS, Limits, Period, Plan
 from profet_core.training.recommend import (
     Goal,
     Recommendation,
@@ -72,22 +71,25 @@ from ui.charts import (
 )
 from ui.curves import Shown
 from ui.fields import choice, number_field, select
+from ui.first_paint import keep_bars
 from ui.predicted import Predicted
 from ui.resources import Resources
-from ui.session import DEFAULT_METHOD, USUAL_PLAN, Field, NetworkFields, Offers, PredictView, session
+from ui.session import DEFAULT_METHOD, LINKED, USUAL_PLAN, session
 from ui.words import plain, sentence, unbroken
 
 Ends = tuple[float, float] | None
 Words = Callable[..., str]
 #: A limit this many times beyond all plans is not drawn: it would leave no room for them.
 _IN_SIGHT = 3.0
-#: Pixels of a side of the plot on a phone, and of a label's letter and line.
-_PHONE_PX, _LETTER_PX, _LINE_PX = 265, 6, 12
+#: Pixels of a side of the plot on a phone and of its vertical axis, and of a label's letter and line.
+_PHONE_PX, _AXIS_PX, _LETTER_PX, _LINE_PX = 265, 60, 6, 12
+#: Where a label stands beside its point: to its left or right, and lines above. Nothing lies below and left of the
+#: frontier.
+_PLACES = {"bottom left": (-1, -1), "middle left": (-1, 0), "bottom right": (1, -1), "top right": (1, 1)}
 
 
 def trade_off(
     plans: Sequence[Plan],
-    totals: Totals,
     best: Collection[str],
     named: Collection[str] = (),
     deadline_s: float | None = None,
@@ -95,31 +97,36 @@ def trade_off(
 ) -> Figure:
     """Time against cost on logarithmic axes, one color per basis; a line joins the Pareto frontier.
 
-    `totals`: of the period that is shown. `best`: labels of the plans on the frontier. `named`: of more plans whose GPU
-    is written beside them.
+    `plans`: with time and cost of the period that is shown. `best`: labels of the plans on the frontier. `named`: of
+    more plans whose GPU is written beside them.
     """
-    points = {plan.label: _Point(plan, totals.of(plan)) for plan in plans}
     # Time and cost move with one latency, so an interval is a line.
-    ends = [(point.of.total_s, point.of.total_usd) for point in points.values()]
-    spans = [point.of.interval for point in points.values() if point.of.interval]
+    ends = [(plan.total_s, plan.total_usd) for plan in plans]
+    spans = [plan.interval for plan in plans if plan.interval]
     ends += [end for span in spans for end in ((span.low_s, span.low_usd), (span.high_s, span.high_usd))]
-    unit = shared_time_unit(point.of.total_s for point in points.values())
+    unit = shared_time_unit(plan.total_s for plan in plans)
     seconds = unit.seconds
     times, dollars = [time_s / seconds for time_s, _ in ends], [usd for _, usd in ends]
     _, x = Shown(f"Time ({unit.name})", format_significant).axis(times)
     _, y = Shown("Cost ($)", format_usd, prefix="$").axis(dollars)
     # Labels of the frontier stand to the left of their marks.
     x["range"] = [math.log10(min(times)) - 0.2, math.log10(max(times)) + 0.1]
-    frontier = sorted((points[label] for label in points if label in best), key=lambda point: point.of.total_s)
+    frontier = sorted((plan for plan in plans if plan.label in best), key=lambda plan: plan.total_s)
     across, up = _PHONE_PX / np.ptp(x["range"]), _PHONE_PX / np.ptp(np.log10(dollars))
-    named, taken = {*named}, list[tuple[float, float, float]]()
-    # The endpoints first. A label that would lie on another's on a phone is left to hovering.
-    for plan, of in (*frontier[:1], *frontier[-1:], *frontier[1:-1]):
-        right, above = across * math.log10(of.total_s / seconds), up * math.log10(of.total_usd)
-        left = right - _LETTER_PX * len(_gpu_of(plan))
-        if all(abs(above - height) > _LINE_PX or left > end or right < start for start, end, height in taken):
-            taken.append((left, right, above))
-            named.add(plan.label)
+    places, taken = dict.fromkeys(named, "top right"), list[tuple[float, float, float]]()
+    # The endpoints first; where a label would lie on another's on a phone, it goes elsewhere or is left to hovering.
+    for plan in (*frontier[:1], *frontier[-1:], *frontier[1:-1]):
+        x_px, y_px = across * math.log10(plan.total_s / seconds), up * math.log10(plan.total_usd)
+        width = _LETTER_PX * len(_gpu_of(plan))
+        for place, (side, lines_up) in _PLACES.items():
+            left, height = x_px - width * (side < 0), y_px + _LINE_PX * lines_up
+            is_cut = left < across * x["range"][0] - _AXIS_PX
+            if not is_cut and all(
+                abs(height - at) >= _LINE_PX or left > end or left + width < start for start, end, at in taken
+            ):
+                taken.append((left, left + width, height))
+                places[plan.label] = place
+                break
     lines = [
         _line(
             "90% prediction interval",
@@ -130,11 +137,11 @@ def trade_off(
     ]
     if len(frontier) > 1:
         name = "Pareto frontier: nothing is both faster and cheaper"
-        time, cost = [of.total_s / seconds for _, of in frontier], [of.total_usd for _, of in frontier]
+        time, cost = [plan.total_s / seconds for plan in frontier], [plan.total_usd for plan in frontier]
         lines.append(_line(name, time, cost, {"color": GRAY, "width": 1.5, "dash": "dot"}))
-    by_basis = {word: [point for point in points.values() if point.plan.basis.word is word] for word in COLORS}
+    by_basis = {word: [plan for plan in plans if plan.basis.word is word] for word in COLORS}
     return framed(
-        [*lines, *(_marks(found, unit, word, best, named) for word, found in by_basis.items() if found)],
+        [*lines, *(_marks(points, unit, word, best, places) for word, points in by_basis.items() if points)],
         x=x,
         y=y,
         height=440,
@@ -147,13 +154,6 @@ def trade_off(
             ],
         },
     )
-
-
-class _Point(NamedTuple):
-    """A plan, and its time and cost of the period that is shown."""
-
-    plan: Plan
-    of: Totals
 
 
 def _limit(axis: str, name: str, limit: float | None, values: Sequence[float]) -> list[Part]:
@@ -174,55 +174,55 @@ def _gpu_of(plan: Plan) -> str:
 
 
 def _marks(
-    points: Sequence[_Point], unit: TimeUnit, word: BasisWord, best: Collection[str], named: Collection[str]
+    points: Sequence[Plan], unit: TimeUnit, word: BasisWord, best: Collection[str], places: Mapping[str, str]
 ) -> Part:
-    """Nothing lies below and left of the frontier: there is room for its labels; others' would hide each other."""
+    """Return the points of a basis; `places`: label -> where its GPU is written."""
     return {
         "type": "scatter",
         "name": word,
-        "x": [of.total_s / unit.seconds for _, of in points],
-        "y": [of.total_usd for _, of in points],
-        "text": [_gpu_of(plan) if plan.label in named else "" for plan, _ in points],
-        "textposition": ["bottom left" if plan.label in best else "top right" for plan, _ in points],
+        "x": [plan.total_s / unit.seconds for plan in points],
+        "y": [plan.total_usd for plan in points],
+        "text": [_gpu_of(plan) if plan.label in places else "" for plan in points],
+        "textposition": [places.get(plan.label, "top right") for plan in points],
         "mode": "markers+text",
         "marker": {
             "color": COLORS[word],
-            "size": [13 if plan.label in best else 9 for plan, _ in points],
+            "size": [13 if plan.label in best else 9 for plan in points],
             "opacity": 1,
         },
         "unselected": {"marker": {"opacity": 1}},
         "cliponaxis": False,
-        "customdata": [plan.label for plan, _ in points],
+        "customdata": [plan.label for plan in points],
         "hovertext": [
-            f"{no_markup(plan.name_and_code)}<br>{unit.words(of.total_s)}<br>{format_usd(of.total_usd)}"
-            for plan, of in points
+            f"{no_markup(plan.name_and_code)}<br>{unit.words(plan.total_s)}<br>{format_usd(plan.total_usd)}"
+            for plan in points
         ],
         "hoverinfo": "text",
     }
 
 
-def show_cards(found: Recommended, per: Period) -> None:
+def show_cards(recommended: Recommended, per: Period) -> None:
     """One card per recommended plan, and which plans were skipped."""
-    if found.none_meets:
-        st.warning(plain(closest_sentence(found)), icon=":material/timer_off:")
-    unit, totals = per.unit(found.plans), found.plans[0].table.totals(per)
-    for column, card in zip(st.columns(len(Goal)), found.cards, strict=False):
-        is_choice = Goal.BALANCE in card.goals and len(found.choices) > 1
+    if recommended.none_meets:
+        st.warning(plain(closest_sentence(recommended)), icon=":material/timer_off:")
+    unit = per.unit(recommended.plans)
+    for column, card in zip(st.columns(len(Goal)), recommended.cards, strict=False):
+        is_choice = Goal.BALANCE in card.goals and len(recommended.choices) > 1
         help_text = "The lowest product of time and cost." if is_choice else None
-        text = "  \n".join(_lines(found, card, totals, per, unit))
+        text = "  \n".join(_lines(recommended, card, per, unit))
         column.container(border=True, height="stretch").markdown(text, help=help_text)
-    lines = [skipped_sentence(plan, found.limits, _totals(totals.of(plan), per, unit)) for plan in found.skipped]
+    lines = [skipped_sentence(plan, recommended.limits, _totals(plan, per, unit)) for plan in recommended.skipped]
     if lines:
         st.caption(plain(" ".join(lines)))
 
 
-def _totals(shown: Totals, per: Period, unit: TimeUnit) -> str:
-    return f"{unit.words(shown.total_s)}, {format_usd(shown.total_usd)}{per.cost_suffix}"
+def _totals(plan: Plan, per: Period, unit: TimeUnit) -> str:
+    return f"{unit.words(plan.per(per).total_s)}, {format_usd(plan.per(per).total_usd)}{per.cost_suffix}"
 
 
-def _lines(found: Recommended, card: Recommendation, totals: Totals, per: Period, unit: TimeUnit) -> list[str]:
-    plan, shown = card.plan, totals.of(card.plan)
-    ends, likely, limited = shown.interval, plan.within_limits, found.limits.given and not found.none_meets
+def _lines(recommended: Recommended, card: Recommendation, per: Period, unit: TimeUnit) -> list[str]:
+    plan, shown = card.plan, card.plan.per(per)
+    ends, likely, limited = shown.interval, plan.within_limits, recommended.limits.given and not recommended.none_meets
     time, cost = unit.words(shown.total_s), f"{format_usd(shown.total_usd)}{per.cost_suffix}"
     numbers = [
         _number(cost, ends and format_usd_range(*ends.usd).removeprefix("$")),
@@ -235,12 +235,12 @@ def _lines(found: Recommended, card: Recommendation, totals: Totals, per: Period
     price = f"{format_usd(plan.offer.usd_per_hour)}/h"
     small = [" · ".join([f"{days} at {price}" if days else price, plan.code])]
     if card.alternative is not None:
-        small.append(alternative_sentence(card, _totals(totals.of(card.alternative), per, unit)))
+        small.append(alternative_sentence(card, _totals(card.alternative, per, unit)))
     if limited and likely is not None:
         small.append(f"Meets your limits: {format_certainty(likely)} likely")
     small += [sentence(note) for note in (plan.loading_note, plan.fit_note) if note]
     return [
-        f"{card_title(found, card)}: **{plain(plan.name)}**",
+        f"{card_title(recommended, card)}: **{plain(plan.name)}**",
         " · ".join(numbers),
         *(f":small[{plain(line)}]" for line in small),
     ]
@@ -261,7 +261,7 @@ def show_none(rows: Sequence[Plan], batch_size: int | None) -> None:
     gpus = dict.fromkeys(gpu_words(row.offer) for row in rows if row.fit and row.fit.largest_batch == largest)
     text = f"At batch {batch_size:,} nothing here fits in memory; the largest is {largest:,} ({', '.join(gpus)})."
     st.info(plain(text), icon=":material/memory:")
-    st.button(f"Use batch {largest:,}", on_click=partial(setattr, session.training, "batch", largest))
+    st.button(f"Use batch {largest:,}", on_click=partial(setattr, session.training, "at_batch", largest))
 
 
 #: From two days on, hours are written as days too.
@@ -279,24 +279,24 @@ _FEW_ROWS = 10
 
 
 def show_plan_bars(
-    rows: Sequence[Plan], found: Recommended, profiled: Mapping[str, Plan], per: Period, limits: Limits, level: float
+    rows: Sequence[Plan],
+    recommended: Recommended,
+    profiled: Mapping[str, Plan],
+    per: Period,
+    limits: Limits,
+    level: float,
 ) -> None:
     """Cost and time of each row side by side, the recommended rows above the others.
 
     `profiled`: label -> plan at the profiled size, where another one is shown.
     """
     plans = [row for row in rows if row.has_number]
-    unit, totals = per.unit(plans), plans[0].table.totals(per)
-    usual = next(iter(profiled.values())).table.totals(per) if profiled else None
-    tags = {} if len(found.choices) == 1 else {card.plan.label: _tag(card.goals) for card in found.cards}
+    unit = per.unit(plans)
+    tags = {} if len(recommended.choices) == 1 else {card.plan.label: _tag(card.goals) for card in recommended.cards}
     ordered = sorted(rows, key=lambda row: row.label not in tags)
     names, drawn = [row.name for row in rows], list[BarRow]()
     for number, row in enumerate(ordered):
-        if row.has_number:
-            before = usual.of(profiled[row.label]) if usual is not None and row.label in profiled else None
-            bars = _pair(row, totals.of(row), before, unit)
-        else:
-            bars = (Bar(text=why_not(row)),) * 2
+        bars = _pair(row, profiled.get(row.label), per, unit) if row.has_number else (Bar(text=why_not(row)),) * 2
         is_own = row.is_anchor or is_custom(row.offer)
         marks = (
             *([RETIRED_MARK.strip()] if RETIRED_MARK in row.name else []),
@@ -327,6 +327,7 @@ def show_plan_bars(
             limit_name="deadline",
         ),
     )
+    keep_bars(axes, drawn)
     show_bars(axes, drawn, f"{_COST[per]} and {_TIME[per].lower()} per instance", "bars", session.predict_table.choose)
     words = {color: f"{word}: {word.words}" for word, color in COLORS.items()}
     if all(plan.is_anchor for plan in plans if plan.basis.is_exact):
@@ -343,8 +344,9 @@ def _tag(goals: Sequence[Goal]) -> str:
     return "Best" if len(goals) == len(Goal) else ", ".join(goals).capitalize()
 
 
-def _pair(plan: Plan, shown: Totals, usual: Totals | None, unit: TimeUnit) -> tuple[Bar, ...]:
-    """Return the bars of cost and time that a period has of a plan; `usual`: at the profiled size."""
+def _pair(plan: Plan, profiled: Plan | None, per: Period, unit: TimeUnit) -> tuple[Bar, ...]:
+    """Return the bars of cost and time that a period has of a plan; `profiled`: it at the profiled size."""
+    shown, usual = plan.per(per), profiled and profiled.per(per)
     offer, ends, basis = plan.offer, shown.interval, plan.basis.word
     # A sample's latency on its anchor was measured by others than the visitor.
     basis_words = _ANCHOR if plan.is_anchor and basis is BasisWord.MEASURED else basis
@@ -385,7 +387,7 @@ def show_scatter(rows: Sequence[Plan], per: Period, limits: Limits) -> None:
         best = {plan.label for plan in frontier(plans)}
         anchors = {row.label for row in rows if row.is_anchor}
         limited = (limits.deadline_s, limits.budget_usd) if per is Period.TRAINING else ()
-        figure = trade_off(plans, plans[0].table.totals(per), best, anchors, *limited)
+        figure = trade_off([plan.per(per) for plan in plans], best, anchors, *limited)
         show_chart(figure, "trade-off", session.predict_table.choose)
 
 
@@ -420,7 +422,7 @@ def show_details(
         network, _, rows = ask()
         write_link()
         row = opened_row(rows, opened.label) or opened_row(rows, opened.offer.name) or opened
-        plans = [one for one in rows if one.has_number]
+        plans = [row for row in rows if row.has_number]
         st.caption(plain(row.code))
         if not row.has_number:
             st.info(plain(f"No number: {why_not(row)}."), icon=":material/info:")
@@ -428,12 +430,12 @@ def show_details(
             facts = _facts(network, plans, row)
             unit = per.unit(plans)
             # As on its card and its bars.
-            shown = row.table.totals(per).of(row)
+            shown = row.per(per)
             time, cost = unit.words(shown.total_s), f"{format_usd(shown.total_usd)}{per.cost_suffix}"
             if (ends := shown.interval) is not None:
                 time += f" ({unit.range_words(*ends.seconds)})"
                 cost += f" ({format_usd_range(*ends.usd)})"
-            facts = {PredictView.per.options[per]: plain(f"{time}, {cost}")} | facts
+            facts = {LINKED["per"].options[per]: plain(f"{time}, {cost}")} | facts
             st.markdown("\n".join(f"- **{title}**: {words}" for title, words in facts.items() if words))
         _corrections(resources, network, row)
         if row.has_number:
@@ -464,34 +466,34 @@ def _corrections(resources: Resources, network: Predicted, row: Plan) -> None:
     name, listed = row.offer.name, format_usd(resources.catalog[row.offer.name].usd_per_hour)
     tip = "Replaces the list price. Empty: the list price."
     with price:
-        _number_there("Your price ($/h)", Offers.price, name, f"list price: {listed}", tip)
+        _number_there("Your price ($/h)", "price", name, f"list price: {listed}", tip)
     if not row.is_anchor:
         tip = "It replaces the prediction there, and corrects this GPU's at other sizes and on other machines."
         second = session.network.second and session.network.measured_at == "other"
-        batch_size, pixels = network.training.known[-1 if second else 0].sizes
+        batch_size, pixels = network.training.predictions[-1 if second else 0].sizes
         size = ", ".join([f"batch {batch_size:,}"] * bool(batch_size) + [f"{pixels} px"] * bool(pixels))
         with measured:
             label = f"Your step time{size and f' at {size}'} (ms)"
-            _number_there(label, NetworkFields.measured, name, "not measured", tip)
+            _number_there(label, "measured", name, "not measured", tip)
             if session.network.second and name in session.network.measured:
-                choice("Measured at", NetworkFields.measured_at)
+                choice("measured_at")
 
 
-def _number_there(label: str, field: Field[Mapping[str, float]], instance: str, empty: str, tip: str) -> None:
-    """Ask for the visitor's number for one instance."""
-    key = f"{field.key}_{instance}"
-    st.session_state[key] = st.session_state[field.key].get(instance)
+def _number_there(label: str, numbers: str, instance: str, empty: str, tip: str) -> None:
+    """Ask for the visitor's number for one instance; `numbers`: key of those for all."""
+    key = f"{numbers}_{instance}"
+    st.session_state[key] = st.session_state[numbers].get(instance)
 
     def take() -> None:
-        numbers = st.session_state[field.key] | {instance: st.session_state[key]}
-        st.session_state[field.key] = {name: number for name, number in numbers.items() if number is not None}
+        given = st.session_state[numbers] | {instance: st.session_state[key]}
+        st.session_state[numbers] = {name: number for name, number in given.items() if number is not None}
 
-    number_field(label, key, empty=empty, tip=tip, on_change=take)
+    number_field(key, label=label, empty=empty, help=tip, on_change=take)
 
 
 def _facts(network: Predicted, plans: Sequence[Plan], plan: Plan) -> dict[str, str]:
     offer = plan.offer
-    each = "" if offer.gpu_count == 1 else f" for {offer.gpu_count} GPUs, {format_usd(offer.usd_per_gpu_hour)} each"
+    per_gpu = "" if offer.gpu_count == 1 else f" for {offer.gpu_count} GPUs, {format_usd(offer.usd_per_gpu_hour)} each"
     step = format_ms(plan.latency_ms)
     if network.batch_size is not None:
         step += f" at batch size {plan.batch_size}, {plan.images_per_s:,.0f} images/s"
@@ -499,7 +501,7 @@ def _facts(network: Predicted, plans: Sequence[Plan], plan: Plan) -> dict[str, s
     source = next((part for part in plan.row.note.split("; ") if part.startswith("from ")), None)
     corrected = (note for note in network.training.warnings if note.code is Code.CORRECTED)
     return {
-        "Price": f"{plain(f'{format_usd(offer.usd_per_hour)}/h{each}')} ({price_source(offer)})",
+        "Price": f"{plain(f'{format_usd(offer.usd_per_hour)}/h{per_gpu}')} ({price_source(offer)})",
         "Step": plain(step),
         "Basis": plain(f"{plan.basis.words if source is None else f'{plan.basis.word} {source}'}."),
         "All costs": plain(breakdown_line(plan)),
@@ -518,10 +520,10 @@ def _computed(resources: Resources, network: Predicted, plan: Plan) -> list[str]
     if isinstance(prediction, NetworkPrediction):
         lines += [] if plan.fit is None else [f"Memory: {plan.fit.why}"]
         return [plain(f"{line}.") for line in lines]
-    rows = [one for one in prediction.predictions if one.instance == plan.instance and one.members]
+    rows = [step for step in prediction.predictions if step.instance == plan.instance and step.members]
     method = resources.models.method(prediction.method)
     rule = method.rules[prediction.anchor_latency_ms is not None]
-    if members := ", ".join(f"{name} {format_ms(ms)}" for one in rows for name, ms in one.members.items()):
+    if members := ", ".join(f"{name} {format_ms(ms)}" for step in rows for name, ms in step.members.items()):
         lines.append(f"Models, at the profile's size: {members} ({rule.words})")
     if plan.fit is not None:
         lines.append(f"Memory: {plan.fit.why}")
@@ -562,12 +564,12 @@ def _measured_line(network: Predicted, instance: str) -> str:
 
 def _against(plans: Sequence[Plan], plan: Plan) -> None:
     """Show the plan beside another one: the cheapest, until another is chosen."""
-    others = sorted((one for one in plans if one != plan), key=lambda one: one.total_usd)
+    others = sorted((other for other in plans if other != plan), key=lambda other: other.total_usd)
     if not others:
         return
-    by_label = {USUAL_PLAN: others[0], **{one.label: one for one in others[1:]}}
+    by_label = {USUAL_PLAN: others[0], **{other.label: other for other in others[1:]}}
     if session.predict.against not in by_label:
         session.predict.against = USUAL_PLAN
-    select("Compare with", PredictView.against, {label: one.name_and_code for label, one in by_label.items()})
-    found = compare(plan, by_label[session.predict.against or USUAL_PLAN])
-    st.markdown("\n".join(f"- {unbroken(line)}" for line in comparison_sentences(found)))
+    select("against", {label: other.name_and_code for label, other in by_label.items()})
+    comparison = compare(plan, by_label[session.predict.against or USUAL_PLAN])
+    st.markdown("\n".join(f"- {unbroken(line)}" for line in comparison_sentences(comparison)))

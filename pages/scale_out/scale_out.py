@@ -27,13 +27,13 @@ from ui.fields import (
     aside_note,
     choice,
     chosen_parameters,
+    limits_input,
     more_options,
     number_field,
     parameters_input,
     select,
     set_aside,
     toggle,
-    typed_network,
     validation_input,
     workload_input,
 )
@@ -42,7 +42,7 @@ from ui.offers import chosen_rows, offer_buttons, offer_values, preset_choice
 from ui.predicted import current_network
 from ui.profile import latency_question, network_input, show_notices
 from ui.resources import Resources
-from ui.session import STRATEGIES, ScaleOut, Training, session
+from ui.session import STRATEGIES, STRATEGY_WORDS, session, typed_network
 from ui.tables import result_table
 from ui.words import page_path, plain
 
@@ -55,16 +55,16 @@ _KEPT_TIP = "Per-GPU batch: a step has more images with more GPUs. Global batch:
 
 def sidebar(resources: Resources) -> None:
     """Everything but the offers."""
-    choice("Step on one GPU", ScaleOut.one_gpu)
+    choice("one_gpu")
     if session.scale_out.one_gpu == "typed":
         step, batch = st.columns(2, gap="small")
-        number_field("Latency (ms)", ScaleOut.step_ms, empty="measured", at=step)
-        number_field("Batch size", ScaleOut.one_gpu_batch, at=batch)
+        number_field("step_ms", empty="measured", at=step)
+        number_field("one_gpu_batch", at=batch)
         gpus = sorted({offer.gpu for offer in resources.catalog.values()}, key=str.casefold)
-        before, key = session.scale_out.one_gpu_on, ScaleOut.step_ms.key
+        before, key = session.scale_out.one_gpu_on, "step_ms"
         more: dict[str, Any] = {"index": None, "placeholder": "which GPU?"}
         more |= {"on_change": lambda: set_aside(key, before, session.scale_out.one_gpu_on, [key])}
-        select("Measured on", ScaleOut.one_gpu_on, {gpu: gpu for gpu in gpus}, **more)
+        select("one_gpu_on", {gpu: gpu for gpu in gpus}, **more)
         aside_note(key, session.scale_out.one_gpu_on, str)
         parameters_input(None)
     else:
@@ -73,22 +73,20 @@ def sidebar(resources: Resources) -> None:
         meta = profile_in_slot(resources, session.profile).profile.meta
         if session.training.network or chosen_parameters(meta) is not None:
             parameters_input(meta)
-    choice("Gradient precision", ScaleOut.gradients, help="4 bytes per parameter in FP32, 2 in FP16.")
-    choice("Keep fixed", ScaleOut.batch_kept, help=_KEPT_TIP)
+    choice("gradients", help="4 bytes per parameter in FP32, 2 in FP16.")
+    choice("batch_kept", help=_KEPT_TIP)
     if session.scale_out.batch_kept == "all":
-        number_field("Global batch", ScaleOut.global_batch, empty="batch of one GPU")
-    select("Gradient exchange", ScaleOut.strategy)
-    number_field("GPUs", ScaleOut.total_gpus, empty="one machine", tip="In whole machines.")
-    select("Network between machines", ScaleOut.machine_network, help=_NETWORK_TIP)
+        number_field("global_batch", empty="batch of one GPU")
+    select("strategy")
+    number_field("total_gpus", empty="one machine", help="In whole machines.")
+    select("machine_network", help=_NETWORK_TIP)
     workload_input()
-    left, right = st.columns(2, gap="small")
-    number_field("Deadline (h)", Training.deadline_hours, empty="none", at=left)
-    number_field("Budget ($)", Training.budget_usd, empty="none", at=right)
+    limits_input()
     more_options("scale_out", _other_inputs)
 
 
 def _other_inputs() -> None:
-    toggle("Compare gradient exchanges", ScaleOut.exchanges, "All of them in the chart.")
+    toggle("exchanges", help="All of them in the chart.")
     validation_input()
 
 
@@ -109,7 +107,7 @@ def main(resources: Resources) -> None:
     """Draw the page."""
     first = st.container()
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="toolbar"):
-        choice("Show", ScaleOut.out_shows)
+        choice("out_shows")
         preset_choice()
         offer_buttons(resources)
     asked = _question(resources)
@@ -158,18 +156,15 @@ def _question(resources: Resources) -> tuple[ScaleoutQuestion, TrainingQuestion 
     state = session.scale_out
     network, parameters = typed_network()
     values = {
+        **session.training.answers(ScaleoutQuestion),
+        **state.answers(ScaleoutQuestion),
         **offer_values(resources),
         "network": network,
         "parameters": parameters,
-        "gradients": state.gradients,
-        "strategy": state.strategy,
-        "total_gpus": state.total_gpus,
         "network_gbit_per_s": None if state.machine_network == "own" else float(state.machine_network),
-        "epochs": session.training.epochs,
-        "deadline_hours": session.training.deadline_hours,
-        "budget_usd": session.training.budget_usd,
-        "images": session.training.images,
-        "validation_images": session.training.validation_images,
+        # Each is of some of what can be chosen here.
+        "step_ms": None,
+        "global_batch": None,
     }
     question = ask(ScaleoutQuestion, values)
     training = None
@@ -180,13 +175,13 @@ def _question(resources: Resources) -> tuple[ScaleoutQuestion, TrainingQuestion 
         meta, batch_size = None, state.one_gpu_batch
         question = replace(question, step_ms=state.step_ms, batch=batch_size, gpu=(state.one_gpu_on,))
     else:
-        found = current_network(resources)
-        latency_question(found)
-        show_notices(found)
-        meta, batch_size = found.training.profile.meta, found.question.at_batch or found.batch_size or 0
+        predicted = current_network(resources)
+        latency_question(predicted)
+        show_notices(predicted)
+        meta, batch_size = predicted.training.profile.meta, predicted.question.at_batch or predicted.batch_size or 0
         if not batch_size:
             raise InputError(NO_BATCH)
-        training = found.question
+        training = predicted.question
     if chosen_parameters(meta) is None:
         if state.one_gpu != "typed" and not session.training.network:
             parameters_input(meta)
@@ -231,9 +226,9 @@ def _chart(answer: ScaledTraining, chosen: WholeNodePlan, recommended: int) -> N
     if notes := scaling_notes((row.step for row in curve), links):
         st.caption(plain(" ".join(map(str, notes))))
     shows = state.out_shows
-    drawn = [each for each in STRATEGIES if state.exchanges or each == answer.question.strategy]
+    drawn = [strategy for strategy in STRATEGIES if state.exchanges or strategy == answer.question.strategy]
     color = COLORS[chosen.plan.basis.word]
-    rows = [_curve(curve, each, color, shows, chosen=each == answer.question.strategy) for each in drawn]
+    rows = [_curve(curve, strategy, color, shows, chosen=strategy == answer.question.strategy) for strategy in drawn]
     counts = rows[0].sizes
     if shows == "speed_up":
         rows.append(Curve(label="Ideal", look=Look(GRAY, "dot"), sizes=counts, values=counts))
@@ -251,13 +246,13 @@ def _chart(answer: ScaledTraining, chosen: WholeNodePlan, recommended: int) -> N
 
 def _curve(rows: Sequence[CurveRow], strategy: Strategy, color: str, shows: str, *, chosen: bool) -> Curve:
     epochs = [row.others[strategy] for row in rows]
-    found = [_value(epoch, shows) for epoch in epochs]
-    ends = [each for _, each in found if each is not None]
+    points = [_value(epoch, shows) for epoch in epochs]
+    ends = [span for _, span in points if span is not None]
     return Curve(
-        label=ScaleOut.strategy.options[strategy],
+        label=STRATEGY_WORDS[strategy],
         look=Look(color, _DASHES[strategy]),
         sizes=[epoch.step.gpus for epoch in epochs],
-        values=[value for value, _ in found],
+        values=[value for value, _ in points],
         ends=ends if chosen and len(ends) == len(epochs) else None,
         chosen=chosen,
     )

@@ -15,6 +15,7 @@ from profet_core.catalog.instance import gpu_words
 from profet_core.latency import BasisWord
 from profet_core.prediction.scaler import AXIS_RANGE, axis_range
 from profet_core.questions import ScaleQuestion, ask
+from profet_core.training.advise import ORIGINAL
 from profet_profiles.units import format_ms, format_significant, typed_positive
 from ui.charts import COLORS, show_chart
 from ui.curves import LATENCY, Curve, Look, curves, size_axis
@@ -22,7 +23,7 @@ from ui.fields import SIZE_LABELS, aside_note, choice, number_field, select, set
 from ui.frame import run_page
 from ui.predicted import current_network
 from ui.resources import Resources
-from ui.session import ScalerView, session
+from ui.session import session
 from ui.tables import export_row
 from ui.words import error_words, page_path, plain
 
@@ -31,16 +32,16 @@ def main(resources: Resources) -> None:
     """Draw the page."""
     state = session.scaler
     with st.container(horizontal=True, gap="small"):
-        choice("Vary", ScalerView.scaler_axis)
-        choice("Method", ScalerView.scaler_method)
+        choice("scaler_axis")
+        choice("scaler_method")
     axis, (smallest, largest) = state.scaler_axis, axis_range(state.scaler_axis)
-    offers = {name: resources.catalog[name] for name in ScalerView.scaler_instance.options}
+    offers = {name: resources.catalog[name] for name in ORIGINAL}
     labels = {name: f"{gpu_words(offer)} ({name})" for name, offer in offers.items()}
     instance, left, right = st.columns(3, gap="small")
-    before, keys = state.scaler_instance, [f"scaler_{end}_{each}" for end in ("min", "max") for each in AXIS_RANGE]
+    before, keys = state.scaler_instance, [f"scaler_{end}_{name}" for end in ("min", "max") for name in AXIS_RANGE]
     with instance:
         change = lambda: set_aside("scaler", before, state.scaler_instance, keys)  # noqa: E731
-        select("Target instance", ScalerView.scaler_instance, labels, on_change=change)
+        select("scaler_instance", labels, on_change=change)
     aside_note("scaler", state.scaler_instance, lambda name: gpu_words(resources.catalog[name]))
     offer = offers[state.scaler_instance]
     predicted = _predicted_ends(resources, offer.name, axis)
@@ -86,7 +87,7 @@ def _latency_input(end: str, axis: str, size: int, predicted_ms: float | None, a
         setattr(session.scaler, key, st.session_state[widget])
 
     label = f"Latency {end} ({'batch' if axis == 'batch' else 'image size'} {size}), ms"
-    number_field(label, widget, empty="e.g. 14", on_change=take, at=at)
+    number_field(widget, label=label, empty="e.g. 14", on_change=take, at=at)
     return predicted_ms if typed_ms is None else typed_ms
 
 

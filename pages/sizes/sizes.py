@@ -16,17 +16,17 @@ from profet_core.errors import Code
 from profet_core.prediction.scaler import KNOTS, axis_range, sizes_for
 from profet_core.training.memory import does_not_fit
 from profet_core.training.plans import Plan
-from profet_profiles.units import MS_PER_S, format_significant, format_time, format_usd, shared_time_unit
+from profet_profiles.units import format_significant, format_time, format_usd, shared_time_unit
 from ui.charts import COLORS, show_chart
 from ui.columns import DOTS, size_columns
-from ui.curves import LATENCY, Curve, Look, Shown, curves, show_basis_legend, size_axis
+from ui.curves import LATENCY, Curve, Look, Shown, curves, show_basis_legend, size_axis, value_of
 from ui.fields import SIZE_LABELS, choice, more_options, size_sliders, validation_input, workload_input
 from ui.frame import run_page
 from ui.offers import chosen_rows, drawn_rows, offer_buttons, preset_choice, with_offers
 from ui.predicted import current_network
 from ui.profile import latency_question, network_input, second_input, show_notices
 from ui.resources import Resources
-from ui.session import SizesView, session
+from ui.session import session
 from ui.tables import result_table
 from ui.words import plain
 
@@ -48,7 +48,7 @@ def sidebar(resources: Resources) -> None:
 
 
 def _other_inputs(resources: Resources) -> None:
-    choice("Scale of the chart", SizesView.scale)
+    choice("scale")
     validation_input()
     second_input(resources)
 
@@ -58,8 +58,8 @@ def main(resources: Resources) -> None:
     axis, log = session.sizes.axis, session.sizes.scale == "log"
     size_sliders(resources)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="toolbar"):
-        choice("Vary", SizesView.axis)
-        choice("Show", SizesView.shows)
+        choice("axis")
+        choice("shows")
         preset_choice()
         offer_buttons(resources)
     _show_curves(resources, axis, log=log)
@@ -114,7 +114,7 @@ def _table(resources: Resources, answer: SizesAnswer, axis: str, at: int | None,
     keep = session.sizes_table.open
     if axis == "batch":
         with above:
-            choice("Table for", SizesView.each_at, {"size": f"Batch size {at}", "largest": "Largest batch that fits"})
+            choice("each_at", {"size": f"Batch size {at}", "largest": "Largest batch that fits"})
     largest, chosen = axis == "batch" and session.sizes.each_at == "largest", chosen_rows(answer.advice.rows, keep=keep)
     rows = at_largest_batch(resources, answer.advice, chosen) if largest else answer.rows
     plans = sorted(rows, key=lambda row: (row.total_usd, row.total_s))
@@ -135,29 +135,20 @@ def _table(resources: Resources, answer: SizesAnswer, axis: str, at: int | None,
 
 def _curve(curve: SizeCurve, sizes: Sequence[int], shows: str, *, chosen: bool) -> Curve:
     row, plans = curve.row, curve.points
-    found = [_value(plan, shows) for plan in plans]
-    ends = [each for _, each in found if each is not None]
+    points = [value_of(plan, shows) for plan in plans]
+    # A measurement is exact.
+    ends = [
+        span or (value, value) for (value, span), plan in zip(points, plans, strict=True) if span or plan.basis.is_exact
+    ]
     return Curve(
         label=f"{gpu_words(row.offer)}{' (anchor)' * row.is_anchor}",
         look=Look(COLORS[row.basis.word]),
         sizes=sizes,
-        values=[value for value, _ in found],
-        ends=ends if len(ends) == len(found) else None,
+        values=[value for value, _ in points],
+        ends=ends if len(ends) == len(points) else None,
         largest_fit=curve.largest_fit,
         chosen=chosen,
     )
-
-
-def _value(plan: Plan, shows: str) -> tuple[float, tuple[float, float] | None]:
-    """Milliseconds per step, images per second, seconds or US dollars, with both ends of its interval."""
-    step, total, per_s = plan.row.interval, plan.interval, plan.batch_size * MS_PER_S
-    value, ends = {
-        "latency": (plan.latency_ms, step and (step.low_ms, step.high_ms)),
-        "images": (plan.images_per_s, step and (per_s / step.high_ms, per_s / step.low_ms)),
-        "time": (plan.total_s, total and (total.low_s, total.high_s)),
-        "cost": (plan.total_usd, total and (total.low_usd, total.high_usd)),
-    }[shows]
-    return value, ends or ((value, value) if plan.basis.is_exact else None)
 
 
 run_page(

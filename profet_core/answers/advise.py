@@ -69,7 +69,7 @@ def _cost_prices(answer: CostAnswer) -> str:
 
 
 #: `CostAnswer` as JSON.
-COSTS: Keys = {
+COST_KEYS: Keys = {
     "anchor": "training.prediction.anchor",
     **keys("images validation_images batch_size epochs runs machines", "table.workload."),
     "rows": (
@@ -189,7 +189,7 @@ class BestBatch(Struct, frozen=True):
 
     @property
     def saves_percent(self) -> float:
-        """What it costs less than the cheapest plan at the size asked for."""
+        """How much less it costs than the cheapest plan at the size asked for, percent."""
         return 100 * (1 - self.plan.total_usd / self.cheapest.total_usd)
 
     @property
@@ -222,8 +222,8 @@ def best_batch(context: Context, answer: AdviseAnswer) -> BestBatch | None:
     cheapest = advice.cheapest.plan if advice.limits.deadline_s is None else advice.answer
     best, best_size = cheapest, training.batch_size
     for size, steps in zip(_BATCH_SIZES, tables, strict=True):
-        numbers, known = steps.numbers, steps.latencies_ms.keys() & rented.keys()
-        fitting = [name for name, fit in fits.items() if name in known and (fit.largest_batch or 0) >= size]
+        numbers, measured = steps.numbers, steps.latencies_ms.keys() & rented.keys()
+        fitting = [name for name, fit in fits.items() if name in measured and (fit.largest_batch or 0) >= size]
         if not fitting:
             continue
         offers = [rented[name] for name in fitting]
@@ -253,7 +253,7 @@ class SpotPlan(Struct, frozen=True):
 
     @property
     def total_usd(self) -> tuple[float, float, float]:
-        """The same in US dollars."""
+        """Total cost, US dollars: expected, low, high."""
         expected, low, high = (seconds * self.plan.total_usd / self.plan.total_s for seconds in self.total_s)
         return expected, low, high
 
@@ -371,7 +371,7 @@ def _prices(answer: AdviseAnswer) -> str:
 
 
 #: `AdviseAnswer` as JSON; `within` is null without limits, `comparison` unless two plans were compared.
-ADVICE: Keys = {
+ADVISE_KEYS: Keys = {
     "anchor": "training.prediction.anchor",
     "workload": (
         "advice.workload",

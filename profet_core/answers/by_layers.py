@@ -43,8 +43,7 @@ from profet_core.prediction.table import Prediction
 from profet_core.prediction.targets import anchor_gpu, find_anchor
 from profet_core.questions import PredictQuestion, ProfileQuestion
 from profet_core.training.memory import FitAnswer, Verdict
-from profet_profiles.pytorch_trace import PADDLE_WARNING, TRANSLATED_WARNING
-from profet_profiles.record import Profile, ProfileMeta
+from profet_profiles.record import PADDLE_WARNING, TRANSLATED_WARNING, Profile, ProfileMeta
 from profet_profiles.units import US_PER_MS, format_ms
 
 
@@ -118,6 +117,10 @@ def named_profile(
     )
 
 
+#: Fields that say something of a profile that was recorded.
+_OF_PROFILES = ("steps", "method", "without_latency", "trust_latency", "profiled_precision", "measured_trace", "second")
+
+
 def network_called(name: object, values: Mapping[str, Any]) -> NetworkProfile | None:
     """Return the network that the field `profile` names, at the sizes of the other fields; None if it names none."""
     try:
@@ -126,6 +129,11 @@ def network_called(name: object, values: Mapping[str, Any]) -> NetworkProfile | 
         return None
     if values.get("profiled_batch") is None:
         raise InputError(f"{known_as} is a network without a profile: give {{profiled_batch}}.", "profiled_batch")
+    for field in _OF_PROFILES:
+        if values.get(field) not in (None, False, "default"):
+            raise InputError(f"{{{field}}} is of a profile, and {known_as} is a network's name.", field, "profile")
+    if values.get("latency_ms") is not None and values.get("anchor") is None:
+        raise InputError("{latency_ms} needs {anchor}, the GPU that it was measured on.", "latency_ms", "anchor")
     return named_profile(str(name), values["profiled_batch"], values.get("profiled_pixels"))
 
 
@@ -186,20 +194,20 @@ def recorded_transformer(context: Context, question: ProfileQuestion, profile: P
         step_ms = profile.device_total_us / US_PER_MS / TYPICAL_RATIO
     _, step_ms = without_input_wait(profile, step_ms)
     assert step_ms is not None, "it is given"
-    pixels, work, known = meta.pixels or _USUAL_PIXELS, meta.work, vision_network(profile, question.network)
+    pixels, work, named = meta.pixels or _USUAL_PIXELS, meta.work, vision_network(profile, question.network)
     # Their operations are mapped to no models.
-    caveats = [one for one in profile.warnings if one not in (TRANSLATED_WARNING, PADDLE_WARNING)]
+    caveats = [warning for warning in profile.warnings if warning not in (TRANSLATED_WARNING, PADDLE_WARNING)]
     counts, attends_whole = None, None
-    if known is not None:
+    if named is not None:
         try:
-            counts = counts_of(known.name, pixels)
+            counts = counts_of(named.name, pixels)
         except InputError as error:
             caveats.append(str(error))
     recorded_parameters = meta.parameters or (work.parameters if work is not None else None)
     if counts is not None and recorded_parameters and not is_alike(counts.parameters, recorded_parameters):
-        caveats.append(f"{known and known.name} has other parameters than the profile, so its name is not used.")
+        caveats.append(f"{named and named.name} has other parameters than the profile, so its name is not used.")
         counts = None
-    is_read, known_as = False, known.name if counts is not None and known is not None else ""
+    is_read, known_as = False, named.name if counts is not None and named is not None else ""
     if counts is None and work is not None:
         counts, attends_whole = counts_of_work(work, meta.batch_size, pixels), attends_whole_image(work, pixels)
     elif counts is None:
@@ -219,9 +227,9 @@ def recorded_transformer(context: Context, question: ProfileQuestion, profile: P
     )
     return NetworkProfile(
         **{
-            one.name: getattr(profile, one.name)
-            for one in dataclasses.fields(Profile)
-            if one.init and one.name != "meta"
+            part.name: getattr(profile, part.name)
+            for part in dataclasses.fields(Profile)
+            if part.init and part.name != "meta"
         },
         meta=dataclasses.replace(meta, network=known_as or meta.network, pixels=pixels, parameters=counts.parameters),
         counts=counts,
@@ -289,7 +297,7 @@ def network_prediction(context: Context, question: ProfileQuestion) -> NetworkPr
         replace(measured_step(context.models, context.catalog, MeasuredTime(place, batch_size, ms)), network=counts)
         for place, ms in {**given_ms, **question.measured}.items()
     ]
-    ran_gib = min((one.on[0].memory_gib for one in measured), default=math.inf)
+    ran_gib = min((step.on[0].memory_gib for step in measured), default=math.inf)
 
     def at(size: int, pixels: int | None, instances: Collection[str] | None) -> NetworkPrediction:
         asked = replace(step, batch_size=size, network=profile.counts_at(pixels))
@@ -307,7 +315,7 @@ def network_prediction(context: Context, question: ProfileQuestion) -> NetworkPr
         table, notes = replace(estimated.table, members={}), [Note(Code.COUNTS, text=text) for text in profile.caveats]
         if recorded is not None:
             # Whatever was measured, the models learned from no transformer.
-            basis = [Basis.TRANSFERRED if one is Basis.SCALED else one for one in table.basis]
+            basis = [Basis.TRANSFERRED if basis is Basis.SCALED else basis for basis in table.basis]
             table = replace(table, basis=tuple(basis))
             notes += [*steps_note(profile), Note(_KNOWN_BY[bool(profile.known_as), profile.is_read])]
             if wait_ms := input_wait_ms(profile):

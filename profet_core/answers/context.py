@@ -1,4 +1,4 @@
-"""What every answer needs: models, catalog, anchor, network size, the requested offers."""
+"""The context of every answer: models, catalog, anchor, network size, the requested offers."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def load_served() -> Served:
     with suppress(CatalogError):
         lists = [path for path in (served_custom_path(), served_custom_gpus_path()) if path is not None]
     names = (MANIFEST_NAME, TRANSFER_NAME, CALIBRATED_NAME)
-    files = {path: _written_ns(path) for path in (*(one / name for one in folders for name in names), *lists)}
+    files = {path: _written_ns(path) for path in (*(folder / name for folder in folders for name in names), *lists)}
     models = load_models()
     models.verify()
     catalog, problem = load_served_catalog()
@@ -208,7 +208,7 @@ def filtered_context(
         raise InputError("Name at least one target: {targets}.", "targets")
     requested, unselected = Targets({}, {}), []
     for target in targets:
-        named = [] if target in catalog else [gpu.name for gpu in context.gpus.meant(target)]
+        named = [] if target in catalog else [gpu.name for gpu in context.gpus.matching(target)]
         having = [name for name, row in catalog.items() if row.gpu in named] if named else [target]
         # An unknown name is rejected where it is read.
         chosen = [name for name in having if name in names or name not in catalog or name == anchor]
@@ -311,11 +311,16 @@ def question_anchor(context: Context, question: ProfileQuestion) -> str:
 _PRICE_ONLY = "price only"
 
 
-def answer_instances(
-    models: Models | None, catalog: Catalog, question: InstancesQuestion
-) -> list[tuple[Instance, str]]:
-    """Each requested offer and its prediction's basis; without models no offer has a basis."""
+class ListedOffer(NamedTuple):
+    """An offer, and the basis of its predictions."""
+
+    offer: Instance
+    basis: str
+
+
+def answer_instances(models: Models | None, catalog: Catalog, question: InstancesQuestion) -> list[ListedOffer]:
+    """List the requested offers; without models none has a basis."""
     basis_of = {} if models is None else basis_by_instance(models, catalog)
     every = question.all or question.market or question.region
     offers = filtered_offers(catalog.all_offers if every else catalog.values(), question.offer_filter)
-    return [(offer, basis_of.get(offer.name, _PRICE_ONLY)) for offer in offers]
+    return [ListedOffer(offer, basis_of.get(offer.name, _PRICE_ONLY)) for offer in offers]

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from inspect import getattr_static, getdoc
-from operator import attrgetter, itemgetter
 from types import SimpleNamespace, UnionType
 from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from profet_core.errors import Note
+from profet_core.offers import Column, column_of, in_columns
 
 #: A JSON object.
 Document: TypeAlias = dict[str, object]
@@ -41,7 +40,7 @@ _RENTED = "provider gpu gpu_count usd_per_hour usd_per_gpu_hour as_of price_note
 _STEP: Keys = {"latency_ms": "latency_ms", **keys("low_ms high_ms", "interval."), **keys("basis note")}
 #: An instance at one of its prices; and in a list, with the basis of its prediction.
 OFFER: Keys = keys(_OFFER)
-LISTED_OFFER: Keys = {**keys(_OFFER, "0."), "basis": "1"}
+LISTED_OFFER: Keys = {**keys(_OFFER, "offer."), "basis": "basis"}
 #: What stands beside any number of an offer: whose it is, its GPUs, its price, and how old that is.
 RENTED: Keys = {"instance": "offer.name", **keys(_RENTED, "offer.")}
 #: The step on an instance; and on a GPU that no offer has.
@@ -53,64 +52,29 @@ UNKNOWN_OPERATIONS: Keys = keys("names share mapped unused")
 
 def document(record: object, of: Keys) -> Document:
     """Write a record."""
-    # Keys are constants: what reads their values is made once.
-    if id(of) not in _WRITERS:
-        _WRITERS[id(of)] = of, _writer(of)
-    return _WRITERS[id(of)][1](record)
+    return documents([record], of)[0]
 
 
-_WRITERS: dict[int, tuple[Keys, Callable[[Any], Document]]] = {}
+def documents(rows: Column, of: Keys) -> list[Document]:
+    """Write records of one kind, or the rows of a table, column by column."""
+    rows = in_columns(rows)
+    columns = [values_of(rows, source) for source in of.values()]
+    return [dict(zip(of, values, strict=True)) for values in zip(*columns, strict=True)]
 
 
-def _writer(of: Keys) -> Callable[[Any], Document]:
-    """Make what writes records; attributes of one part of a record, such as its offer, are read off it together."""
-    paths = {key: source.partition(".") for key, source in of.items() if isinstance(source, str)}
-    heads = list(dict.fromkeys(head for head, *_ in paths.values()))
-    read_heads = [_getter(head) for head in heads]
-    read = [(key, heads.index(head), _getter(rest) if rest else None) for key, (head, _, rest) in paths.items()]
-    others = {key: source for key, source in of.items() if key not in paths}
-
-    def write(record: Any) -> Document:
-        parts = [get(record) for get in read_heads]
-        written: Document = {
-            key: part if get is None or part is None else get(part)
-            for key, place, get in read
-            for part in (parts[place],)
-        }
-        if not others:
-            return written
-        written |= {key: _value(record, source) for key, source in others.items()}
-        return {key: written[key] for key in of}
-
-    return write
-
-
-def _value(record: object, source: Source | tuple[Source, Keys]) -> object:
-    source, inner = source if isinstance(source, tuple) else (source, None)
-    value = source(record) if callable(source) else _getter(source)(record)
-    if inner is None or value is None:
-        return value
-    return [document(part, inner) for part in value] if isinstance(value, Sequence) else document(value, inner)
-
-
-@cache
-def _getter(path: str) -> Callable[[Any], Any]:
-    names = [int(name) if name.isdigit() else name for name in path.split(".")]
-    if len(names) == 1:
-        return itemgetter(names[0]) if isinstance(names[0], int) else attrgetter(names[0])
-
-    def get(record: Any) -> Any:
-        for name in names:
-            if record is None:
-                return None
-            record = record[name] if isinstance(name, int) else getattr(record, name)
-        return record
-
-    return get
+def values_of(rows: Column, source: Source | tuple[Source, Keys]) -> Column:
+    """Return what a source says of each row."""
+    if isinstance(source, tuple):
+        source, inner = source
+        return [
+            documents(value, inner) if isinstance(value, Sequence) else value and document(value, inner)
+            for value in values_of(rows, source)
+        ]
+    return [source(row) for row in rows] if callable(source) else column_of(rows, source)
 
 
 def plain(value: Any) -> object:
-    """Return what a JSON writer takes for a mapping or a text of any kind, or a number of numpy."""
+    """Convert a mapping or a text of any kind, or a number of numpy, to what a JSON writer takes."""
     if isinstance(value, str):
         return str(value)
     return dict(value) if isinstance(value, Mapping) else float(value)
@@ -144,9 +108,9 @@ def _type_at(record: Any, source: Source) -> Any:
         return get_type_hints(source)["return"]
     kind, may_be_none = record, False
     for name in source.split("."):
-        known = _without_none(kind)
-        may_be_none |= known is not kind
-        kind = get_args(known)[int(name)] if name.isdigit() else _attribute_type(known, name)
+        bare = _without_none(kind)
+        may_be_none |= bare is not kind
+        kind = get_args(bare)[int(name)] if name.isdigit() else _attribute_type(bare, name)
     return kind | None if may_be_none else kind
 
 
@@ -164,8 +128,8 @@ def _attribute_type(kind: Any, name: str) -> Any:
 def _without_none(kind: Any) -> Any:
     if get_origin(kind) not in (Union, UnionType):
         return kind
-    known = [part for part in get_args(kind) if part is not type(None)]
-    return known[0] if len(known) == 1 else kind
+    parts = [part for part in get_args(kind) if part is not type(None)]
+    return parts[0] if len(parts) == 1 else kind
 
 
 def _parts(kind: Any) -> Any:

@@ -74,7 +74,7 @@ def answer_estimate(context: Context, question: EstimateQuestion, file: Network 
     wanted = None if targets is None else [*targets.instances, *targets.gpus]
     sizes = question.batch, question.images, question.validation_images
     times = measured_times(question.measured, *sizes)
-    measured = [measured_step(context.models, context.catalog, one) for one in times]
+    measured = [measured_step(context.models, context.catalog, step) for step in times]
     if question.log is not None:
         measured.append(_logged_step(context, question, question.log, counts, is_file=file is not None))
     estimated = estimate(context.models, context.catalog, step, wanted, measured)
@@ -82,7 +82,7 @@ def answer_estimate(context: Context, question: EstimateQuestion, file: Network 
     kept = chosen | estimated.gpus.numbers.keys()
     regimes = {name: regime for name, regime in estimated.regimes.items() if name in kept}
     fits = {name: fit for name, fit in estimated.fits.items() if name in kept}
-    offers = tuple(one for one in estimated.offers if one[0].name in chosen)
+    offers = tuple(offer for offer in estimated.offers if offer[0].name in chosen)
     estimated = replace(estimated, name=name, offers=offers, regimes=regimes, fits=fits)
     rows = estimated.rows
     costs, profiled, warnings = None, None, [Note(Code.COUNTS, text=text) for text in (file.caveats if file else ())]
@@ -166,7 +166,7 @@ def _level(_: EstimateAnswer) -> float:
 
 
 #: `EstimateAnswer` as JSON.
-ESTIMATE: Keys = {
+ESTIMATE_KEYS: Keys = {
     "network": "estimate.name",
     **keys("batch_size method", "estimate."),
     "counts": (

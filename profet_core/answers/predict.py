@@ -105,8 +105,8 @@ def predicted_profile(
         )
     if is_transformer(profile, question.network):
         asked = structs.replace(question, latency_ms=latency_ms, anchor=anchor)
-        found = recorded_transformer(context, asked, profile, anchor)
-        return network_prediction(context, structs.replace(asked, profile=found))
+        network = recorded_transformer(context, asked, profile, anchor)
+        return network_prediction(context, structs.replace(asked, profile=network))
     if latency_ms is None and not question.without_latency:
         latency_ms = profile.meta.step_latency_ms
     every: PredictOptions = {
@@ -150,14 +150,14 @@ class PredictedTraining(Struct, frozen=True):
 
     Attributes
     ----------
-    known : prediction of the profile, and that of the second one, at their own sizes.
+    predictions : of the profile, and of the second one, at their own sizes.
     batch_size, pixels : of the training; pixels None: unknown.
     step_times : one per instance, each with its basis.
     warnings : of the predictions, and of scaling to another size.
     ran_on : instances on which the profiled step was measured.
     """
 
-    known: tuple[Prediction, ...]
+    predictions: tuple[Prediction, ...]
     batch_size: int
     pixels: int | None
     step_times: OfferTable
@@ -167,7 +167,7 @@ class PredictedTraining(Struct, frozen=True):
     @property
     def prediction(self) -> Prediction:
         """Prediction of the profile at its own size."""
-        return self.known[0]
+        return self.predictions[0]
 
     @property
     def profile(self) -> Profile:
@@ -177,7 +177,7 @@ class PredictedTraining(Struct, frozen=True):
     @property
     def scaled(self) -> bool:
         """Whether the steps are scaled from a profile's size."""
-        own = any(one.is_at(self.batch_size, self.pixels) for one in self.known)
+        own = any(prediction.is_at(self.batch_size, self.pixels) for prediction in self.predictions)
         return self.prediction.batch_size is not None and not own
 
     @property
@@ -191,7 +191,9 @@ def predicted_training(
 ) -> PredictedTraining:
     """Predict the profile, and scale its latencies to `at_batch` and `at_pixels` if these are given.
 
-    `prediction`: the answer of `predicted_question`, if it is known.
+    Parameters
+    ----------
+    prediction : the answer of `predicted_question`, if there is one already.
 
     Raises
     ------
@@ -208,24 +210,28 @@ def predicted_training(
         raise InputError(NO_BATCH)
     if question.at_pixels is not None and first.pixels is None:
         raise InputError("Give the pixel size it was recorded at: {profiled_pixels}.", "profiled_pixels")
-    known: tuple[Prediction, ...] = (first,)
+    predictions: tuple[Prediction, ...] = (first,)
     warnings = list(first.warnings)
     if question.second is not None:
         second = _second_prediction(context, question, question.second, first)
         warnings += [Note(Code.SECOND_PROFILE, text=note) for note in second.warnings if note not in first.warnings]
-        known = joint_predictions((first, second))
+        predictions = joint_predictions((first, second))
     is_large = (first.pixels or 0) > AXIS_RANGE["pixels"][1]
-    if question.at_pixels is not None and not is_large and any(one.pixels != question.at_pixels for one in known):
+    if (
+        question.at_pixels is not None
+        and not is_large
+        and any(recorded.pixels != question.at_pixels for recorded in predictions)
+    ):
         warnings.append(Note(Code.MORE_CLASSES))
     pixels = first.pixels if question.at_pixels is None else question.at_pixels
     batch_size = first.batch_size if question.at_batch is None else question.at_batch
-    if batch_size is None or known[0].is_at(batch_size, pixels):
+    if batch_size is None or predictions[0].is_at(batch_size, pixels):
         # Sizes beyond the scaling range are valid if they were profiled.
-        rows = known[0].predictions
+        rows = predictions[0].predictions
     else:
-        rows = steps_at(context.models, known, batch_size=batch_size, pixels=pixels)
+        rows = steps_at(context.models, predictions, batch_size=batch_size, pixels=pixels)
     ran_on = () if question.measured_trace is not None else tuple(question.measured)
-    return PredictedTraining(known, batch_size or 1, pixels, rows, tuple(warnings), ran_on)
+    return PredictedTraining(predictions, batch_size or 1, pixels, rows, tuple(warnings), ran_on)
 
 
 def steps_along(
@@ -239,7 +245,7 @@ def steps_along(
     """Return the steps of instances at each size of an axis; those of a network alone are estimated at each."""
     first = training.prediction
     if not isinstance(first, NetworkPrediction):
-        return curves_at(context.models, training.known, axis, sizes, other, instances=instances)
+        return curves_at(context.models, training.predictions, axis, sizes, other, instances=instances)
     every = [(size, other) if axis == "batch" else (other or training.batch_size, size) for size in sizes]
     return [first.at(*size, list(instances)).predictions for size in every]
 
@@ -255,12 +261,12 @@ def fits_in_training(
     """
     batch_size, pixels = at or (training.batch_size, training.pixels)
     known_size = batch_size if training.prediction.batch_size else None
-    return memory_fits(context, training.known, training.ran_on, instances, batch_size=known_size, pixels=pixels)
+    return memory_fits(context, training.predictions, training.ran_on, instances, batch_size=known_size, pixels=pixels)
 
 
 def memory_fits(
     context: Context,
-    known: Sequence[Prediction],
+    predictions: Sequence[Prediction],
     ran_on: Sequence[str],
     instances: Iterable[str],
     *,
@@ -271,16 +277,16 @@ def memory_fits(
 
     Parameters
     ----------
-    known : one or two predictions of the network.
+    predictions : one or two of the network.
     ran_on : other instances that the first one's step ran on.
     batch_size, pixels : of the step, if not the profile's.
     """
     models, catalog, gpus = context.models, context.catalog, context.gpus
     if models.memory is None:
         return {}
-    if isinstance(only := known[0], NetworkPrediction):
+    if isinstance(only := predictions[0], NetworkPrediction):
         return only.at(batch_size or only.batch_size or 1, pixels, list(instances)).fits
-    first, second = known[0], known[1].profile if len(known) > 1 else None
+    first, second = predictions[0], predictions[1].profile if len(predictions) > 1 else None
     half, recorded_half = first.precision in HALF, canonical(first.profile.meta.precision) in HALF
     share = models.transfer.rates.activation_share
     # Activations in the precision of the answer over those of the profiled step.
@@ -370,11 +376,11 @@ def answer_predict(context: Context, question: PredictQuestion) -> PredictAnswer
         named = [replace(row.offer, name=row.offer.gpu) for row in rows]
         gpus = predicted.predictions.take([row.number for row in rows], named)
         if not targets.instances:
-            prediction = replace(predicted, offers=tuple(one for one in predicted.offers if one[0] not in alone))
+            prediction = replace(predicted, offers=tuple(offer for offer in predicted.offers if offer[0] not in alone))
     rows = filtered_rows(prediction.predictions, offer_filter, names, prediction.anchor)
     kept = {row.instance: None for row in rows}
     if len(kept) < len(prediction.predictions):
-        prediction = replace(prediction, offers=tuple(one for one in prediction.offers if one[0].name in kept))
+        prediction = replace(prediction, offers=tuple(offer for offer in prediction.offers if offer[0].name in kept))
     ran_on = () if question.measured_trace is not None else tuple(question.measured)
     fits = memory_fits(context, (prediction,), ran_on, [*kept, *gpus.numbers])
     return PredictAnswer(prediction, fits, gpus)
@@ -385,7 +391,7 @@ def _prices(answer: PredictAnswer) -> str:
 
 
 #: `PredictAnswer` as JSON; an interval is null for a method without one.
-PREDICTION: Keys = {
+PREDICT_KEYS: Keys = {
     **keys("anchor anchor_latency_ms method steps steps_basis", "prediction."),
     "predictions": ("prediction.predictions", {**STEP_ROW, **keys("cost_per_1000_steps_usd members")}),
     "interval_level": "prediction.interval_level",
@@ -412,7 +418,7 @@ class EachPrediction(Struct, frozen=True):
 
 def answer_compare(context: Context, questions: Iterable[ProfileQuestion]) -> list[EachPrediction]:
     """Predict each profile from its own anchor and latency; a refused one does not affect the others."""
-    return [_each(context, one) for one in questions]
+    return [_each(context, question) for question in questions]
 
 
 def _each(context: Context, question: ProfileQuestion) -> EachPrediction:

@@ -43,7 +43,7 @@ _DIGEST_LETTERS = 12
 
 
 class ReportSource(Struct, frozen=True):
-    """What the advice was made from.
+    """Sources of an advice.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class ReportSource(Struct, frozen=True):
 
 
 def report_source(profile: str, prediction: Prediction, models: Models, warnings: Iterable[str]) -> ReportSource:
-    """Return what advice on a prediction was made from, today; `profile` is its name, as a person knows it."""
+    """Return the sources of advice on a prediction, today; `profile` is its name, as a person knows it."""
     latency_ms = prediction.anchor_latency_ms
     step = "step latency not given" if latency_ms is None else f"step latency {format_ms(latency_ms)}"
     digest = str(models.manifest["checksum"])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cache, cached_property
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from profet_core.answers.by_layers import NetworkPrediction
@@ -50,63 +50,47 @@ from profet_profiles.record import ProfileMeta
 from profet_profiles.units import MS_PER_S, format_time, format_usd, positive_number, whole_number
 
 
-class OneGpu(Struct, frozen=True):
-    """Source of one GPU's step.
+class PredictedOneGpu:
+    """One GPU's steps, predicted from a profile and scaled to other batch sizes.
+
+    For a GPU anchor, another batch size is taken from offers with that GPU.
 
     Attributes
     ----------
-    gpu, instance : where it ran; the instance is empty if the step was measured on any with this GPU.
-    batch_size, pixels, meta : of the training, and the profile's metadata; empty if measured.
-    known : instances with a step.
-    supports_batch : whether steps are known at a batch size.
-    step_at : step of an instance at a batch size; InputError if unknown.
-    fit_at : whether it fits in the memory of one GPU there; None if unknown, or if it ran.
+    gpu, instance : where the profile was recorded.
+    batch_size, pixels, meta : of the training, and the profile's metadata.
+    instances : those with a step.
     warnings : of the predictions so far.
     """
 
-    gpu: str
-    instance: str
-    batch_size: int
-    known: Collection[str]
-    supports_batch: Callable[[int], bool]
-    step_at: Callable[[str, int], OfferStep]
-    fit_at: Callable[[str, int], FitAnswer | None]
-    pixels: int | None = None
-    meta: ProfileMeta = field(default_factory=ProfileMeta)
-    warnings: Sequence[Note] = ()
+    def __init__(self, context: Context, question: TrainingQuestion) -> None:
+        training = predicted_training(context, question)
+        self._context, self._question = context, question
+        self._prediction, self._trainings = training.prediction, {training.batch_size: training}
+        self.instance, self.batch_size = training.prediction.anchor, training.batch_size
+        self.gpu = context.catalog[self.instance].gpu if self.instance in context.catalog else self.instance
+        self.instances: Collection[str] = training.latencies_ms.keys()
+        self.pixels, self.meta = training.pixels, named_meta(training.profile)
+        self.warnings = list(training.warnings)
+        self._fits: dict[int, Mapping[str, FitAnswer]] = {}
 
+    def supports_batch(self, batch_size: int) -> bool:
+        """Whether steps are known at a batch size."""
+        return batch_size == self.batch_size or BATCH_SIZES[0] <= batch_size <= BATCH_SIZES[1]
 
-def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
-    """Return a step predicted from a profile and scaled to other batch sizes.
-
-    For a GPU anchor, another batch size is taken from offers with that GPU.
-    """
-    first = predicted_training(context, question)
-    anchor, given_ms, batch = first.prediction.anchor, first.prediction.anchor_latency_ms, first.batch_size
-    catalog, trainings, warnings = context.catalog, {batch: first}, list(first.warnings)
-
-    def at(batch_size: int) -> PredictedTraining:
-        if batch_size not in trainings:
-            trainings[batch_size] = predicted_training(context, structs.replace(question, at_batch=batch_size))
-            warnings.extend(trainings[batch_size].warnings)
-        return trainings[batch_size]
-
-    @cache
-    def fits_at(batch_size: int) -> Mapping[str, FitAnswer]:
-        """Of all instances at once: a network is estimated anew at each size."""
-        # A network is estimated on offers, a profile also fits its anchor's GPU.
-        others = set[str]() if isinstance(first.prediction, NetworkPrediction) else {anchor} - {"", *catalog}
-        return fits_in_training(context, at(batch_size), (*catalog, *others))
-
-    def step_at(instance: str, batch_size: int) -> OfferStep:
-        training, names = at(batch_size), [instance]
-        if instance == anchor and instance not in catalog:
+    def step_at(self, instance: str, batch_size: int) -> OfferStep:
+        """Return the step of an instance at a batch size; InputError if unknown."""
+        training, names, catalog = self._at(batch_size), [instance], self._context.catalog
+        given_ms = self._prediction.anchor_latency_ms
+        if not instance:
+            raise InputError("Name the machine to scale out on: {instance}.", "instance")
+        if instance == self.instance and instance not in catalog:
             if given_ms is not None and not training.scaled:
                 return OfferTable.given([machine_with(instance, 1.0, instance)], [given_ms])[0]
             having = [offer for offer in catalog.values() if offer.gpu == instance]
             names = [offer.name for offer in sorted(having, key=lambda offer: offer.gpu_count)]
-        rows, known = training.step_times.numbers, training.latencies_ms
-        row = next((rows[name] for name in names if name in known), None)
+        rows, latencies_ms = training.step_times.numbers, training.latencies_ms
+        row = next((rows[name] for name in names if name in latencies_ms), None)
         if row is None:
             way = "give it ({latency_ms}) or " if given_ms is None else ""
             raise InputError(
@@ -117,41 +101,58 @@ def predicted_one_gpu(context: Context, question: TrainingQuestion) -> OneGpu:
             )
         return training.step_times[row]
 
-    return OneGpu(
-        gpu=catalog[anchor].gpu if anchor in catalog else anchor,
-        instance=anchor,
-        batch_size=batch,
-        known=first.latencies_ms.keys(),
-        supports_batch=lambda size: size == batch or BATCH_SIZES[0] <= size <= BATCH_SIZES[1],
-        step_at=step_at,
-        fit_at=lambda instance, size: fits_at(size).get(instance),
-        pixels=first.pixels,
-        meta=named_meta(first.profile),
-        warnings=warnings,
-    )
+    def fit_at(self, instance: str, batch_size: int) -> FitAnswer | None:
+        """Whether it fits in the memory of one GPU; None if unknown."""
+        if batch_size not in self._fits:
+            # Of all instances at once: a network is estimated anew at each size. It is estimated on offers, a profile
+            # also fits its anchor's GPU.
+            catalog, is_network = self._context.catalog, isinstance(self._prediction, NetworkPrediction)
+            others = set[str]() if is_network else {self.instance} - {"", *catalog}
+            self._fits[batch_size] = fits_in_training(self._context, self._at(batch_size), (*catalog, *others))
+        return self._fits[batch_size].get(instance)
+
+    def _at(self, batch_size: int) -> PredictedTraining:
+        if batch_size not in self._trainings:
+            training = predicted_training(self._context, structs.replace(self._question, at_batch=batch_size))
+            self._trainings[batch_size] = training
+            self.warnings.extend(training.warnings)
+        return self._trainings[batch_size]
 
 
-def measured_one_gpu(context: Context, gpus: Sequence[str], latency_ms: float, batch_size: int | None) -> OneGpu:
-    """Return a step measured on one named GPU: known on instances with that GPU, at that batch size."""
-    if len(gpus) != 1:
-        raise InputError("Give the GPU that the step was measured on: {gpu} V100.", "gpu")
-    if batch_size is None:
-        raise InputError("Give the batch size that the step was measured at: {batch} 64.", "batch")
-    # Parse the name like an anchor's: "A100" is ambiguous, and PCIe and SXM4 steps differ.
-    gpu = context.gpus.find(gpus[0]).name
-    known = frozenset(name for name, offer in context.catalog.items() if offer.gpu == gpu)
-    latency_ms, batch = positive_number("The step latency", latency_ms), whole_number("The batch size", batch_size)
+class MeasuredOneGpu:
+    """A step measured on one GPU, known on instances with that GPU at that batch size; as `PredictedOneGpu`."""
 
-    def step_at(instance: str, batch_size: int) -> OfferStep:
-        if instance and instance not in known:
-            raise InputError(f"The step was measured on {gpu}, but {instance} has another GPU.")
-        if batch_size != batch:
+    instance, pixels, warnings = "", None, ()
+    meta = ProfileMeta()
+
+    def __init__(self, context: Context, gpus: Sequence[str], latency_ms: float, batch_size: int | None) -> None:
+        if len(gpus) != 1:
+            raise InputError("Give the GPU that the step was measured on: {gpu} V100.", "gpu")
+        if batch_size is None:
+            raise InputError("Give the batch size that the step was measured at: {batch} 64.", "batch")
+        # Parse the name like an anchor's: "A100" is ambiguous, and PCIe and SXM4 steps differ.
+        self.gpu = context.gpus.find(gpus[0]).name
+        self.instances: Collection[str] = {name for name, offer in context.catalog.items() if offer.gpu == self.gpu}
+        self._latency_ms = positive_number("The step latency", latency_ms)
+        self.batch_size = whole_number("The batch size", batch_size)
+
+    def supports_batch(self, batch_size: int) -> bool:
+        """Whether it is the measured one."""
+        return batch_size == self.batch_size
+
+    def step_at(self, instance: str, batch_size: int) -> OfferStep:
+        """Return the step; InputError if it is another GPU's, or at another batch size."""
+        if instance and instance not in self.instances:
+            raise InputError(f"The step was measured on {self.gpu}, but {instance} has another GPU.")
+        if batch_size != self.batch_size:
             raise InputError(
-                f"The measured step is for batch {batch} per GPU, not {batch_size}: another batch size needs a profile."
+                f"The measured step is for batch {self.batch_size} per GPU, not {batch_size}: another batch size "
+                "needs a profile."
             )
-        return OfferTable.given([machine_with(gpu, 1.0, instance)], [latency_ms])[0]
+        return OfferTable.given([machine_with(self.gpu, 1.0, instance)], [self._latency_ms])[0]
 
-    return OneGpu(gpu, "", batch, known, lambda size: size == batch, step_at, lambda *_: None)
+    def fit_at(self, instance: str, batch_size: int) -> None:
+        """Return None: it ran."""
 
 
 #: Default GPUs per node.
@@ -244,7 +245,7 @@ class HowMany(Struct, frozen=True):
 
     @property
     def batch_sentences(self) -> tuple[str, ...]:
-        """What a step's images are, the same with the batch kept the other way, and the learning rate's usual rule."""
+        """Sentences on the images of a step, also with the batch kept the other way, and the usual learning rate."""
         step, gpus = self.plan.step, self.plan.step.gpus
         if gpus == 1:
             return ()
@@ -277,7 +278,8 @@ def _product(plan: WholeNodePlan) -> float:
 
 def _words(plan: WholeNodePlan) -> str:
     nodes = f" ({plan.nodes} machines)" if plan.nodes > 1 else ""
-    return f"{'1 × ' * (plan.step.gpus == 1)}{plan.plan.phrase}{nodes}"
+    count = "1 × " if plan.step.gpus == 1 else ""
+    return f"{count}{plan.plan.phrase}{nodes}"
 
 
 class ScaledTraining(Struct, frozen=True, kw_only=True):
@@ -334,7 +336,9 @@ def scaleout_plans(
 ) -> ScaleoutPlans:
     """Answer as `answer_scaleout`, with the instance chosen by its plan.
 
-    `training`: of one GPU, in place of the question's profile.
+    Parameters
+    ----------
+    training : of one GPU, in place of the question's profile.
     """
     model = scaleout_model(context)
     if question.total_gpus is not None:
@@ -391,37 +395,37 @@ class ScaleoutPlans(Struct, frozen=True, dict=True):
     def _offers(self) -> tuple[tuple[Instance, ...], Mapping[str, Instance]]:
         """Requested offers, and every instance at its effective price."""
         question, offer_filter = self.question, self.question.offer_filter
-        if not self.source.known and self.training is None:
+        if not self.source.instances and self.training is None:
             # A GPU that nobody rents out: its curve needs no offer.
             return (), self.context.catalog
         if question.market is not None:
-            found, _ = market_offers(
+            offers, _ = market_offers(
                 self.context, offer_filter, question.market, price=question.price, spot_discount=question.spot_discount
             )
-            return found, {**self.context.catalog, **{offer.name: offer for offer in found}}
+            return offers, {**self.context.catalog, **{offer.name: offer for offer in offers}}
         wanted, names, _ = filtered_context(self.context, offer_filter)
         catalog = wanted.catalog.with_prices(question.price)
         return tuple(catalog[name] for name in catalog if name in names), catalog
 
     @cached_property
-    def source(self) -> OneGpu:
+    def source(self) -> PredictedOneGpu | MeasuredOneGpu:
         """Source of one GPU's step."""
         question = self.question
         if (self.training is None) == (question.step_ms is None):
             raise InputError("Give either {profile} or {step_ms}.", "profile", "step_ms")
         if self.training is not None:
-            return predicted_one_gpu(self.context, self.training)
-        return measured_one_gpu(self.context, question.gpu, question.step_ms or 0.0, question.batch)
+            return PredictedOneGpu(self.context, self.training)
+        return MeasuredOneGpu(self.context, question.gpu, question.step_ms or 0.0, question.batch)
 
     @cached_property
     def _network(self) -> NetworkParameters:
         question = self.question
-        found = chosen_parameters(question.network, question.parameters, self.source.meta, self.source.pixels)
-        if found is None:
+        parameters = chosen_parameters(question.network, question.parameters, self.source.meta, self.source.pixels)
+        if parameters is None:
             raise InputError(
                 "Give the network, {network} ResNet50, or its parameters, {parameters} 25.6e6.", "network", "parameters"
             )
-        return found
+        return parameters
 
     def _one_gpu(self, row: OfferStep, batch_size: int) -> GpuStep:
         question, parameters = self.question, self._network.count
@@ -461,11 +465,11 @@ class ScaleoutPlans(Struct, frozen=True, dict=True):
     def _curve_row(self, gpus: int, offer: Instance | None, links: Interconnect) -> CurveRow:
         question, source = self.question, self.source
         name, batch = source.instance if offer is None else offer.name, question.global_batch
-        one = self._one_gpu(source.step_at(name, self._batch(gpus)), self._batch(gpus))
-        can = [way for way in Strategy if way is not Strategy.ONE_PROCESS or (one.tensors and gpus <= links.gpus)]
+        on_one = self._one_gpu(source.step_at(name, self._batch(gpus)), self._batch(gpus))
+        can = [way for way in Strategy if way is not Strategy.ONE_PROCESS or (on_one.tensors and gpus <= links.gpus)]
         chosen = Strategy(question.strategy)
         every = {
-            way: self._epoch(scaled_step(self.model, one, links, gpus, way), offer)
+            way: self._epoch(scaled_step(self.model, on_one, links, gpus, way), offer)
             for way in dict.fromkeys((chosen, *can))
         }
         epoch, over_one = every[chosen], None
@@ -473,10 +477,10 @@ class ScaleoutPlans(Struct, frozen=True, dict=True):
             # At most the number of GPUs: one GPU can process the whole batch in consecutive parts.
             whole_ms = source.step_at(name, batch).latency_ms
             if whole_ms is not None:
-                over_one = min(whole_ms, gpus * one.latency_ms) / epoch.step.latency_ms
+                over_one = min(whole_ms, gpus * on_one.latency_ms) / epoch.step.latency_ms
         others = {way: every[way] for way in can}
         return CurveRow(
-            epoch.step, epoch.epoch_s, epoch.epoch_usd, over_one, others, source.fit_at(name, one.batch_size)
+            epoch.step, epoch.epoch_s, epoch.epoch_usd, over_one, others, source.fit_at(name, on_one.batch_size)
         )
 
     def _epoch(self, step: ScaledStep, offer: Instance | None) -> ScaledEpoch:
@@ -491,10 +495,10 @@ class ScaleoutPlans(Struct, frozen=True, dict=True):
         """Offers as whole nodes, as in `ScaledTraining`, with the minimum confidence; NoOffersError if none has it."""
         total = self.question.total_gpus
         several = [offer for offer in self._offers[0] if total or offer.gpu_count > 1]
-        found = self._planned((offer, total or offer.gpu_count, None) for offer in several)
-        sure = [plan for plan in found if self._is_sure(plan)]
-        if found and not sure:
-            best = max(plan_confidence(plan.plan) for plan in found)
+        nodes = self._planned((offer, total or offer.gpu_count, None) for offer in several)
+        sure = [plan for plan in nodes if self._is_sure(plan)]
+        if nodes and not sure:
+            best = max(plan_confidence(plan.plan) for plan in nodes)
             raise NoOffersError(f"No prediction has confidence {self.question.confidence}: the highest is {best.word}.")
         return tuple(sorted(sure, key=lambda plan: (does_not_fit(plan.fit), plan.epoch_usd, plan.epoch_s)))
 
@@ -574,15 +578,15 @@ class ScaleoutPlans(Struct, frozen=True, dict=True):
         question, places = self.question, list[tuple[Instance, int, OfferStep]]()
         scaled: dict[int, tuple[Interconnect, ScaledStep]] = {}
         for offer, gpus, given in wanted:
-            if gpus > MAX_GPUS or gpus % offer.gpu_count or offer.name not in self.source.known:
+            if gpus > MAX_GPUS or gpus % offer.gpu_count or offer.name not in self.source.instances:
                 continue
             if given is None and not self._can_share(gpus):
                 continue
             batch_size, links = given or self._batch(gpus), self._links(offer)
-            one, strategy = self.source.step_at(offer.name, batch_size), Strategy(question.strategy)
-            step = scaled_step(self.model, self._one_gpu(one, batch_size), links, gpus, strategy)
+            step_there, strategy = self.source.step_at(offer.name, batch_size), Strategy(question.strategy)
+            step = scaled_step(self.model, self._one_gpu(step_there, batch_size), links, gpus, strategy)
             scaled[len(places)] = links, step
-            places.append((offer, batch_size, one))
+            places.append((offer, batch_size, step_there))
         steps = [step for _, step in scaled.values()]
         paid = [
             replace(offer, usd_per_hour=step.nodes * offer.usd_per_hour)
@@ -590,7 +594,7 @@ class ScaleoutPlans(Struct, frozen=True, dict=True):
         ]
         table = costed(
             Workload(question.images, 1, validation_images=question.validation_images),
-            on_all_gpus(joined([one for _, _, one in places], paid), scaled),
+            on_all_gpus(joined([step_there for _, _, step_there in places], paid), scaled),
             epoch_limits(question),
             batch_size=np.array([batch_size for _, batch_size, _ in places], int),
             fits=[self.source.fit_at(offer.name, batch_size) for offer, batch_size, _ in places],
@@ -668,7 +672,7 @@ _ON_GPUS: Keys = {
     **keys("epoch_s epoch_usd"),
 }
 #: `ScaledTraining` as JSON.
-SCALEOUT: Keys = {
+SCALEOUT_KEYS: Keys = {
     "how_many": (
         "how_many",
         {
@@ -683,7 +687,7 @@ SCALEOUT: Keys = {
     **{"instance": "offer.name", "gpu": "gpu"},
     "one_gpu": ("one_gpu", {key: path for key, path in GPU_ROW.items() if key != "gpu"}),
     "interconnect": "interconnect",
-    "curve": ("curve", {**_ON_GPUS, **{"over_one": "over_one", "by_strategy_ms": "other_ms"}}),
+    "curve": ("curve", {**_ON_GPUS, **keys("over_one by_strategy_ms")}),
     "last_paying": "last_paying",
     "offers": (
         "plans",

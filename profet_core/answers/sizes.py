@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from profet_core.answers.advise import AdviseAnswer, node_rows
 from profet_core.answers.context import Context
+from profet_core.answers.documents import Keys, keys
 from profet_core.answers.predict import NO_BATCH, PredictedTraining, fits_in_training, steps_along
 from profet_core.errors import InputError
 from profet_core.prediction.scaler import (
@@ -80,8 +81,8 @@ def answer_sizes(
         for place, row in enumerate(drawn)
         if all(table[place].has_number for table in tables)
     ]
-    found = tuple(row for row in rows if row.has_number)
-    return SizesAnswer(advice, axis, tuple(sizes), found, tuple(curves))
+    answered = tuple(row for row in rows if row.has_number)
+    return SizesAnswer(advice, axis, tuple(sizes), answered, tuple(curves))
 
 
 def sizable(rows: Iterable[Plan]) -> list[Plan]:
@@ -148,9 +149,11 @@ def answer_scale(
     context: Context, question: ScaleQuestion, sizes: Sequence[int] = ()
 ) -> tuple[ScaledLatency, list[float]]:
     """Latency at the requested size, and a curve at `sizes`, milliseconds per step."""
-    known = question.instance in context.catalog or bool(context.gpus.named(question.instance))
-    # An instance or GPU without measurements uses the curve shared by all measured ones.
-    curve_of = context.models.profiled(question.instance) if known else question.instance
+    is_known = question.instance in context.catalog or bool(context.gpus.named(question.instance))
+    # An instance or GPU without measurements uses the curve shared by all measured ones; documented ones share none.
+    curve_of = context.models.profiled(question.instance) if is_known else question.instance
+    if question.method == "profet":
+        curve_of = curve_of or question.instance
     ends = (context.models, curve_of, question.axis, question.min_ms, question.max_ms)
     if question.largest is None:
         known_there = ScaleContext(other_size=question.other_size, fixed_classes=question.fixed_classes)
@@ -162,3 +165,7 @@ def answer_scale(
     scaled = scale(*ends, question.at, method=question.method, context=known_there)
     curve = scale_curve(*ends, list(sizes), method=question.method, context=known_there) if sizes else np.array([])
     return replace(scaled, instance=question.instance), curve.tolist()
+
+
+#: `answer_scale`'s as JSON, without the curve.
+SCALE_KEYS: Keys = keys("instance axis at latency_ms", "0.")

@@ -229,7 +229,7 @@ def machine_facts(provider: str, machine: str) -> Machines:
     """Facts about a machine by its cloud's own name; raises InputError for an unlisted cloud."""
     if provider not in CLOUDS:
         raise InputError(f"Unknown cloud {provider!r}: add its machines to CLOUDS.")
-    return next((one for one in CLOUDS[provider] if re.match(one.pattern, machine)), Machines(""))
+    return next((machines for machines in CLOUDS[provider] if re.match(machines.pattern, machine)), Machines(""))
 
 
 #: A price that changes by more than this factor is more likely an error in the list than a new price.
@@ -264,7 +264,7 @@ class PriceChange(Struct, frozen=True):
 def price_changes(
     catalog: Catalog, published: Iterable[Instance], *, source_prefix: str | tuple[str, ...], with_new: bool = False
 ) -> list[PriceChange]:
-    """Changes that a published list makes to the catalog: existing instances in catalog order, then new ones.
+    """Return the changes that a published list makes to the catalog: existing offers in its order, then new ones.
 
     If one offer has several prices (zones), the lowest counts. New instances are skipped unless they are requested.
     Custom rows whose source starts with `source_prefix` came from such a list and are replaced; other custom rows stay.
@@ -307,9 +307,9 @@ def _change(catalog: Catalog, offer: Instance, source_prefix: str | tuple[str, .
     if offers and offer.gpu_count != offers[0].gpu_count:
         doubt = f"{what} is listed with {offer.gpu_count} GPUs, the catalog has {offers[0].gpu_count}"
     elif offers:
-        known, smallest = (catalog[offer.name], SMALLEST_SPOT_SHARE) if old is None else (old, 1 / LARGEST_FACTOR)
-        if not smallest <= offer.usd_per_hour / known.usd_per_hour <= LARGEST_FACTOR:
-            has = listed_price(known.usd_per_hour) + (f" ({known.market})" if old is None else "")
+        listed, smallest = (catalog[offer.name], SMALLEST_SPOT_SHARE) if old is None else (old, 1 / LARGEST_FACTOR)
+        if not smallest <= offer.usd_per_hour / listed.usd_per_hour <= LARGEST_FACTOR:
+            has = listed_price(listed.usd_per_hour) + (f" ({listed.market})" if old is None else "")
             doubt = f"{what} is listed at {listed_price(offer.usd_per_hour)}/h, but the catalog has {has}"
     return PriceChange(
         offer=offer,

@@ -46,12 +46,12 @@ def fetched_versions(offers: Iterable[Instance]) -> tuple[str, ...]:
 
     A list without a version has its day.
     """
-    rows = [(found, offer) for offer in offers if offer.custom and (found := _FETCHED.fullmatch(offer.source))]
-    return tuple(sorted({f"{found[1]} {found[2] or offer.as_of}" for found, offer in rows}))
+    rows = [(version, offer) for offer in offers if offer.custom and (version := _FETCHED.fullmatch(offer.source))]
+    return tuple(sorted({f"{version[1]} {version[2] or offer.as_of}" for version, offer in rows}))
 
 
 def prices_version(offers: Iterable[Instance]) -> str:
-    """What the prices of some offers are from: the newest day of the shipped ones, then the lists that were fetched."""
+    """Return the price sources of offers: the newest day of the shipped prices, then the fetched lists."""
     offers = list(offers)
     shipped = max((offer.as_of for offer in offers if not offer.custom), default="")
     return ", ".join(filter(None, (shipped, *fetched_versions(offers))))
@@ -118,6 +118,8 @@ class Catalog(dict[str, Instance]):
         match the catalog; CatalogError names instance and column.
         """
         own = [replace(row, custom=True) for row in own]
+        if not own:
+            return self
         first = {row.name: row for row in reversed(own)}
         taken = {row.offer_key for row in own}
         rows = [
@@ -213,10 +215,10 @@ def offers_in_market(
         raise InputError(f"Unknown market {market!r}: choose one of {', '.join(MARKET_CHOICES)}.")
     own = custom_usd_per_hour or {}
     priced = catalog.with_prices(own)
-    found: list[Instance] = []
+    chosen: list[Instance] = []
     for name, offers in priced.by_instance.items():
         if name in own:
-            found.append(offers[0])
+            chosen.append(offers[0])
             continue
         listed: dict[str, Instance] = {}
         for offer in offers:
@@ -227,11 +229,11 @@ def offers_in_market(
             usd_per_hour = listed[ON_DEMAND].usd_per_hour * (1 - spot_discount)
             source = f"{_GUESSED} {spot_discount:.0%} below on-demand"
             listed[SPOT] = replace(listed[ON_DEMAND], usd_per_hour=usd_per_hour, market=SPOT, as_of="", source=source)
-        found += [offer for key, offer in listed.items() if key == CUSTOM_HARDWARE or market in (key, ANY_MARKET)]
-    if not found:
+        chosen += [offer for key, offer in listed.items() if key == CUSTOM_HARDWARE or market in (key, ANY_MARKET)]
+    if not chosen:
         more = ", or a spot discount" if market in (SPOT, ANY_MARKET) else ""
         raise NoOffersError(f"The catalog has no {market} prices: give your own prices{more}.")
-    return tuple(found)
+    return tuple(chosen)
 
 
 def is_guess(offer: Instance) -> bool:
@@ -306,7 +308,7 @@ class OfferFilter(Struct, frozen=True, kw_only=True):
 
     def conditions(self, gpus: Gpus) -> dict[str, _Condition]:
         """Field that filters offers -> its condition on an offer."""
-        names = {gpu.name for text in self.gpu for gpu in gpus.meant(text)}
+        names = {gpu.name for text in self.gpu for gpu in gpus.matching(text)}
         texts = {text.strip().lower() for text in self.gpu if not gpus.named(text)}
         region = (self.region or "").strip().lower()
         every: dict[str, _Condition] = {
@@ -337,9 +339,9 @@ def filtered_offers(offers: Iterable[Instance], offer_filter: OfferFilter, gpus:
             if all((place and offer.market == CUSTOM_HARDWARE) or passes(offer) for passes, place in wanted)
         ]
 
-    found = passing(conditions)
-    if not every or (found and not unknown):
-        return found
+    kept = passing(conditions)
+    if not every or (kept and not unknown):
+        return kept
     left = {name: count for name in conditions if (count := len(passing(conditions.keys() - {name})))}
     for name in conditions:
         if name in unknown or not passing([name]):
@@ -385,13 +387,13 @@ def _what_there_is(field: str, offer_filter: OfferFilter, offers: Sequence[Insta
         return f"the largest have {max(offer.gpu_memory_gib for offer in offers):g} GiB"
     if field == "gpu_count":
         return f"there are {', '.join(map(str, sorted({offer.gpu_count for offer in offers})))}"
-    known = {str(getattr(offer, field)) for offer in offers}
+    values = {str(getattr(offer, field)) for offer in offers}
     value = getattr(offer_filter, field)
     wanted = value[0] if isinstance(value, tuple) else str(value)
     import difflib
 
-    close = difflib.get_close_matches(wanted, known, n=_MAX_CLOSE) if len(known) > _MAX_SHOWN else []
-    return f"choose one of {'; '.join(sorted(close or known)[:_MAX_SHOWN])}"
+    close = difflib.get_close_matches(wanted, values, n=_MAX_CLOSE) if len(values) > _MAX_SHOWN else []
+    return f"choose one of {'; '.join(sorted(close or values)[:_MAX_SHOWN])}"
 
 
 def filter_words(offer_filter: OfferFilter, options: Mapping[str, Sequence[str]]) -> dict[str, str]:

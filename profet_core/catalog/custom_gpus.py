@@ -43,9 +43,9 @@ GIVEN = "given by the user"
 
 #: Specs that may differ from those of the similar GPU.
 SHEET_COLUMNS = ("fp32_tflops", "tf32_tensor_dense_tflops", "memory_gib", "bandwidth_gb_per_s", "tdp_w")
-_POINT_COLUMNS = ("images_per_s", "network", "pixels", "batch_size", "precision", "times_reference", "times_log_sd")
+POINT_COLUMNS = ("images_per_s", "network", "pixels", "batch_size", "precision", "times_reference", "times_log_sd")
 #: Columns of the custom GPU file, in order.
-GPU_COLUMNS = ("gpu", "like", *SHEET_COLUMNS, *_POINT_COLUMNS, "usd_per_hour", "as_of", "source")
+GPU_COLUMNS = ("gpu", "like", *SHEET_COLUMNS, *POINT_COLUMNS, "usd_per_hour", "as_of", "source")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 .()/_-]*", re.ASCII)
 
 
@@ -73,6 +73,8 @@ class ThroughputPoint(Struct, frozen=True):
 class SpeedPoint(Struct, frozen=True):
     """Speed relative to the reference GPU in FP32, and the standard deviation of its logarithm.
 
+    Attributes
+    ----------
     precision : one of `PRECISIONS`.
     """
 
@@ -173,8 +175,8 @@ def _point(row: Row) -> ThroughputPoint | SpeedPoint | None:
     point: ThroughputPoint | SpeedPoint = kind(**cells_of(kind, row, "gpu"))
     check_numbers(point, name)
     if point.precision not in PRECISIONS:
-        known = " or ".join(PRECISIONS)
-        raise InputError(f"{name}: precision must be {known}, not {point.precision!r}: only these are predicted.")
+        choices = " or ".join(PRECISIONS)
+        raise InputError(f"{name}: precision must be {choices}, not {point.precision!r}: only these are predicted.")
     return point
 
 
@@ -182,7 +184,7 @@ def custom_gpu_cells(own: CustomGpu) -> dict[str, str]:
     """Text cells that `custom_gpu_from` parses into the same GPU."""
     cells = {}
     for column in GPU_COLUMNS:
-        holder = own.gpu if column in SHEET_COLUMNS else own.point if column in _POINT_COLUMNS else own
+        holder = own.gpu if column in SHEET_COLUMNS else own.point if column in POINT_COLUMNS else own
         value = own.name if column == "gpu" else getattr(holder, column, None)
         cells[column] = str(value) if value is not None else HAS_NONE if column in SHEET_COLUMNS else ""
     return cells
@@ -194,7 +196,7 @@ def changed_cells(own: CustomGpu, given: Mapping[str, str]) -> dict[str, str]:
     A new point replaces the whole old one and its source; a change sets its own date.
     """
     new_point = given.get("images_per_s") or given.get("times_reference")
-    left_out = {"as_of", *((*_POINT_COLUMNS, "source") if new_point else ())}
+    left_out = {"as_of", *((*POINT_COLUMNS, "source") if new_point else ())}
     kept = {column: text for column, text in custom_gpu_cells(own).items() if column not in left_out}
     return kept | {column: text for column, text in given.items() if text}
 
@@ -208,7 +210,7 @@ def custom_gpus_path() -> Path | None:
 
 
 def served_custom_gpus_path() -> Path | None:
-    """Custom GPUs that a server shows to everyone, next to the instances it shows; None if it shows none.
+    """Return the custom GPUs that a server shows to everyone, next to the instances it shows; None if it shows none.
 
     Raises CatalogError if `$PROFET_APP_INSTANCES` names a file that is missing.
     """
@@ -238,7 +240,7 @@ def parse_custom_gpus(text: str, shipped: Gpus) -> tuple[CustomGpu, ...]:
 
 
 def checked_custom_gpus(found: Iterable[CustomGpu]) -> tuple[CustomGpu, ...]:
-    """The GPUs; raises InputError if one appears twice or there are too many."""
+    """Return the GPUs; raises InputError if one appears twice or there are too many."""
     rows = tuple(found)
     names = [row.instance for row in rows]
     twice = next((row.name for row in rows if names.count(row.instance) > 1), None)

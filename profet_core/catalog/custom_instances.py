@@ -140,7 +140,7 @@ def custom_path() -> Path | None:
 
 
 def served_custom_path() -> Path | None:
-    """Custom file that a server shows to everyone, from `$PROFET_APP_INSTANCES`; None if it shows none.
+    """Return the custom file that a server shows to everyone, from `$PROFET_APP_INSTANCES`; None if it shows none.
 
     Raises CatalogError if the named file is missing.
     """
@@ -174,42 +174,42 @@ def custom_instance(cells: Row, shipped: Catalog) -> Instance:
     An empty cell about the machine takes the value of that instance in `shipped`. For other instances it means one
     available GPU with the memory in its specs.
     """
-    known = shipped.get(cells["instance"])
-    if known is None and (not _NAME.fullmatch(cells["instance"]) or ".." in cells["instance"]):
+    listed = shipped.get(cells["instance"])
+    if listed is None and (not _NAME.fullmatch(cells["instance"]) or ".." in cells["instance"]):
         raise InputError(
             f"{cells['instance']!r} can't be a name: begin with a letter or digit, then letters, digits, spaces and "
             ".,:()/_+- without two dots in a row."
         )
-    if known is None:
+    if listed is None:
         return _agreeing(instance_from_row({**cells, **_usual_cells(cells)}, custom=True))
     machine = {}
     for column in MACHINE_COLUMNS:
-        value, text = getattr(known, column), cells[column]
+        value, text = getattr(listed, column), cells[column]
         # "T4" and "Tesla T4" are the same GPU. Rows that contradict the shipped ones are rejected when they are merged.
-        same = not text or (column == "gpu" and _same_gpu(text, known))
+        same = not text or (column == "gpu" and _same_gpu(text, listed))
         machine[column] = text if not same else "" if value is None else str(value)
-    return instance_from_row({**cells, **machine}, custom=True, machine_source=known.machine_source)
+    return instance_from_row({**cells, **machine}, custom=True, machine_source=listed.machine_source)
 
 
 def _usual_cells(row: Row) -> dict[str, str]:
     """Machine cells of an instance that isn't shipped."""
     usual = {"gpu_count": "1", "status": "available", "provider": CUSTOM_PROVIDER}
-    found = {column: row[column] or text for column, text in usual.items()}
+    filled = {column: row[column] or text for column, text in usual.items()}
     if not row["gpu_memory_gib"]:
         try:
-            found["gpu_memory_gib"] = str(load_gpus().find(row["gpu"]).memory_gib)
+            filled["gpu_memory_gib"] = str(load_gpus().find(row["gpu"]).memory_gib)
         except InputError:
             raise InputError(
                 f"{row['instance']}: gpu_memory_gib is empty, and the specs of {row['gpu']!r} are unknown: give it."
             ) from None
-    return found
+    return filled
 
 
-def _same_gpu(text: str, known: Instance) -> bool:
+def _same_gpu(text: str, listed: Instance) -> bool:
     try:
-        return load_gpus().find(text, known.gpu_memory_gib) == load_gpus().find(known.gpu, known.gpu_memory_gib)
+        return load_gpus().find(text, listed.gpu_memory_gib) == load_gpus().find(listed.gpu, listed.gpu_memory_gib)
     except InputError:
-        return text == known.gpu
+        return text == listed.gpu
 
 
 def _agreeing(row: Instance) -> Instance:
@@ -235,10 +235,10 @@ def checked_text(rows: Iterable[Instance], shipped: Catalog) -> str:
     """
     cells = []
     for row in rows:
-        known, values = shipped.get(row.name), {"instance": row.name}
+        listed, values = shipped.get(row.name), {"instance": row.name}
         for column in FILE_COLUMNS[1:]:
             value = getattr(row, column)
-            same = column in MACHINE_COLUMNS and known is not None and value == getattr(known, column)
+            same = column in MACHINE_COLUMNS and listed is not None and value == getattr(listed, column)
             values[column] = "" if same or value is None else str(value)
         cells.append(values)
     text = table_text(FILE_COLUMNS, cells)
@@ -281,13 +281,13 @@ def _writing(path: Path) -> Iterator[None]:
 
 
 def writable(path: Path | None, variable: str) -> Path:
-    """The path of a custom file; raises InputError if the environment's `variable` says that there is none."""
+    """Return the path of a custom file; raises InputError if the environment's `variable` says that there is none."""
     if path is None:
         raise InputError(f"There is no custom file: set {variable}.")
     return path
 
 
-def laid_over(rows: Iterable[Instance], new: Iterable[Instance]) -> list[Instance]:
+def with_updates(rows: Iterable[Instance], new: Iterable[Instance]) -> list[Instance]:
     """`rows` with each of `new` replacing the same offer, or added at the end."""
     return list({row.offer_key: row for row in (*rows, *new)}.values())
 
@@ -312,7 +312,7 @@ def default_cells() -> dict[str, str]:
 
 
 def custom_cells(row: Instance, shared: Catalog, gpus: Gpus) -> dict[str, str]:
-    """A visitor's row as cells to edit; without those of a listed machine, which stays as it is listed."""
+    """Return a visitor's row as cells to edit; without those of a listed machine, which stays as it is listed."""
     texts = {column: str(getattr(row, column)) for column in ("market", "region", "as_of", "source")}
     cells = {"instance": row.name, "usd_per_hour": as_typed(row.usd_per_hour), **texts}
     if row.name in shared:
@@ -322,16 +322,18 @@ def custom_cells(row: Instance, shared: Catalog, gpus: Gpus) -> dict[str, str]:
 
 
 def custom_row(cells: Row, shared: Catalog, gpus: Gpus, gpu_instances: Collection[str]) -> Instance:
-    """A visitor's row, empty cells by default; CatalogError names what is wrong in one line.
+    """Return a visitor's row, empty cells by default; CatalogError names what is wrong in one line.
 
-    `gpu_instances`: names of the instances of their custom GPUs.
+    Parameters
+    ----------
+    gpu_instances : names of the instances of their custom GPUs.
     """
     gpu = gpus.get(cells["gpu"])
     memory = {"gpu_memory_gib": str(gpu.memory_gib)} if gpu is not None and cells["instance"] not in shared else {}
     given = {column: text for column, text in cells.items() if text}
     cells = dict.fromkeys(FILE_COLUMNS, "") | default_cells() | given | memory
     name = cells["instance"]
-    same = next((known for known in shared if known.lower() == name.lower()), name)
+    same = next((other for other in shared if other.lower() == name.lower()), name)
     if same != name:
         raise CatalogError(f"There is {same} already: write {same}, or give {name} another name.")
     if name.lower() in gpu_instances:

@@ -87,7 +87,7 @@ class Gpu(Struct, frozen=True):
 
     @property
     def speed(self) -> tuple[float, float]:
-        """What differs between GPUs of one name that aren't equally fast: TFLOP/s and bandwidth."""
+        """TFLOP/s and bandwidth, in which GPUs of one name may differ."""
         return self.fp32_tflops, self.bandwidth_gb_per_s
 
     def has_memory(self, memory_gib: float) -> bool:
@@ -141,7 +141,7 @@ class Gpus(dict[str, Gpu]):
         return Gpus([*kept, *added.values()], self.own | added.keys())
 
     def find(self, name: str, memory_gib: float | None = None) -> Gpu:
-        """The GPU that a name in a catalog or a profile identifies: full, or with its model, such as "NVIDIA L4".
+        """Return the GPU that a name in a catalog or profile identifies: full, or with its model, such as "NVIDIA L4".
 
         Its memory distinguishes GPUs of one name; without it, of equally fast ones the first counts. If the name gives
         no form factor (SXM, PCIe, NVL), the first one in the table is used. Raises InputError if no GPU, or more than
@@ -151,13 +151,13 @@ class Gpus(dict[str, Gpu]):
         1555.0
         """
         if memory_gib is None:
-            same = self.meant(name)
+            same = self.matching(name)
         else:
             same = [gpu for gpu in self.named(name) if gpu.has_memory(memory_gib)]
-        found = _of_form(name, same) if len(same) > 1 else same
-        if found and (memory_gib is None or len(found) == 1) and len({gpu.speed for gpu in found}) == 1:
+        matching = _of_form(name, same) if len(same) > 1 else same
+        if matching and (memory_gib is None or len(matching) == 1) and len({gpu.speed for gpu in matching}) == 1:
             # As fast with more memory, as the V100 is: the first one, which has less.
-            return found[0]
+            return matching[0]
         if same:
             raise InputError(f"{name!r} may be any of {', '.join(gpu.name for gpu in same)}: give the full name.")
         self.check_memory(name, memory_gib)
@@ -167,9 +167,14 @@ class Gpus(dict[str, Gpu]):
         import difflib
 
         names = {name.lower(): gpu.name for gpu in self.values() for name in (gpu.name, gpu.model)}
-        close = difflib.get_close_matches(gpu_model(name).lower(), list(names), n=1)
+        numbers = set(re.findall(r"\d+", name))
+        # An RTX 3080 Ti is no RTX 2080 Ti.
+        alike = {key for key, full in names.items() if not numbers or numbers & set(re.findall(r"\d+", full))}
+        close = difflib.get_close_matches(gpu_model(name).lower(), sorted(alike), n=1)
         meant = f"; did you mean {names[close[0]]}?" if close else "."
-        raise InputError(f"Unknown GPU {name!r}{meant} `profet gpus known` lists all.")
+        raise InputError(
+            f"Unknown GPU {name!r}{meant} `profet gpus known` lists all; `profet gpus add` takes your own."
+        )
 
     def check_memory(self, name: str, memory_gib: float | None) -> None:
         """Reject a memory size that no GPU of that name has; a name without specs may have any."""
@@ -188,10 +193,10 @@ class Gpus(dict[str, Gpu]):
             same = self._by_model.get(gpu_model(name).lower(), [])
         return [gpu for gpu in same if gpu.name not in self.own] or same
 
-    def meant(self, name: str) -> list[Gpu]:
+    def matching(self, name: str) -> list[Gpu]:
         """Those of `named` with the memory and form factor in the name; all if the name gives neither.
 
-        >>> [gpu.name for gpu in load_gpus().meant("A100 80GB")]
+        >>> [gpu.name for gpu in load_gpus().matching("A100 80GB")]
         ['A100-SXM4-80GB', 'A100-PCIE-80GB']
         """
         same = self.named(name)
@@ -200,7 +205,7 @@ class Gpus(dict[str, Gpu]):
         return _of_form(name, same) if _FORM.search(name) else same
 
     def twin(self, gpu: Gpu) -> Gpu:
-        """The first GPU of its model that is as fast, such as the V100 with less memory; itself if there is none.
+        """Return the first GPU of its model that is as fast, such as the V100 with less memory, or itself.
 
         >>> load_gpus().twin(load_gpus()["Tesla V100-SXM2-32GB"]).name
         'Tesla V100-SXM2-16GB'
@@ -210,38 +215,38 @@ class Gpus(dict[str, Gpu]):
     @cached_property
     def _twins(self) -> dict[str, Gpu]:
         """GPUs that have another one as their twin, and that one."""
-        found: dict[str, Gpu] = {}
+        twins: dict[str, Gpu] = {}
         for gpu in self.shipped.values():
             of_model = self._by_model[self.models[gpu.name].lower()]
             first = next(
-                one for one in of_model if (one.chip, one.speed, one.tdp_w) == (gpu.chip, gpu.speed, gpu.tdp_w)
+                twin for twin in of_model if (twin.chip, twin.speed, twin.tdp_w) == (gpu.chip, gpu.speed, gpu.tdp_w)
             )
             if first is not gpu:
-                found[gpu.name] = first
-        return found
+                twins[gpu.name] = first
+        return twins
 
     def on_chip(self, gpu: Gpu, among: Collection[str]) -> Gpu | None:
-        """The one of these GPUs that has the same chip, and is nearest in model and speed; None if none has.
+        """Return the one of these GPUs that has the same chip, and is nearest in model and speed; None if none has.
 
         >>> load_gpus().on_chip(load_gpus()["L40"], ["A40", "L4", "RTX 6000 Ada Generation", "L40S"]).name
         'L40S'
         """
 
-        def apart(one: Gpu) -> tuple[bool, float]:
-            return one.model != gpu.model, math.dist(*(list(map(math.log, each.speed)) for each in (one, gpu)))
+        def apart(other: Gpu) -> tuple[bool, float]:
+            return other.model != gpu.model, math.dist(*(list(map(math.log, card.speed)) for card in (other, gpu)))
 
         return min((self[name] for name in among if self[name].chip == gpu.chip), key=apart, default=None)
 
     def without_offer(self, name: str) -> str:
-        """What to do about a GPU that no offer has: one line; empty if no GPU has that name."""
-        meant = self.meant(name)
-        if not meant:
+        """Return one line of advice about a GPU that no offer has; empty if no GPU has that name."""
+        same = self.matching(name)
+        if not same:
             return ""
-        names = " and ".join(gpu.name for gpu in meant)
+        names = " and ".join(gpu.name for gpu in same)
         return f"No offer of the catalog has {names}: add one with `profet instances add`, or choose another GPU."
 
     def called(self, name: str) -> Gpu | None:
-        """The GPU whose full name or model this is, ignoring makers; None if there is none."""
+        """Return the GPU whose full name or model this is, ignoring makers; None if there is none."""
         bare = _bare(name)
         return next(iter(self._by_bare.get(bare) or self._by_model.get(bare, [])), None)
 
@@ -272,18 +277,18 @@ def _bare(name: str) -> str:
 
 def _of_form(name: str, gpus: list[Gpu]) -> list[Gpu]:
     """GPUs with the form factor in a name, else with the first one's."""
-    found = _FORM.search(name) or _FORM.search(gpus[0].name)
-    return [gpu for gpu in gpus if found is None or found.group(0).upper() in gpu.name.upper()] or gpus
+    form = _FORM.search(name) or _FORM.search(gpus[0].name)
+    return [gpu for gpu in gpus if form is None or form.group(0).upper() in gpu.name.upper()] or gpus
 
 
 def gpu_model(name: str) -> str:
-    """The model designation inside a GPU's name; the whole name if there is none.
+    """Return the model designation inside a GPU's name; the whole name if there is none.
 
     >>> gpu_model("Tesla V100-SXM2-16GB"), gpu_model("NVIDIA L4"), gpu_model("my GPU")
     ('V100', 'L4', 'my GPU')
     """
-    found = re.search(r"\b([A-Z]{1,2}\d{1,4}[A-Z]?)(?![A-Z0-9])", name.upper())
-    return found.group(1) if found else name.strip()
+    designation = re.search(r"\b([A-Z]{1,2}\d{1,4}[A-Z]?)(?![A-Z0-9])", name.upper())
+    return designation.group(1) if designation else name.strip()
 
 
 def is_part_of_a_gpu(name: str) -> bool:
@@ -307,8 +312,8 @@ def is_laptops(name: str) -> bool:
 
 def memory_in_name_gib(name: str) -> float | None:
     """Memory size in a GPU's name, such as "A100 80GB PCIe"."""
-    found = _MEMORY.search(name)
-    return None if found is None else float(found.group(1))
+    size = _MEMORY.search(name)
+    return None if size is None else float(size.group(1))
 
 
 def gpu_label(name: str) -> str:
@@ -378,10 +383,10 @@ def requested_precision(name: str) -> str:
     ------
     InputError : not one of `PRECISIONS`, under any of their names.
     """
-    found = AS_PROFILED if name.strip().lower().replace("-", " ") == AS_PROFILED else canonical(name)
-    if found is None:
+    precision = AS_PROFILED if name.strip().lower().replace("-", " ") == AS_PROFILED else canonical(name)
+    if precision is None:
         raise InputError(f"Unknown precision {name!r}: use {', '.join(repr(name) for name in PRECISIONS)}.")
-    return found
+    return precision
 
 
 def requested_code(name: str) -> str:
@@ -390,11 +395,11 @@ def requested_code(name: str) -> str:
     >>> requested_code("Channels-last")
     'channels-last'
     """
-    found = name.strip().lower()
-    if found not in (AS_PROFILED, *CODES):
-        *some, last = map(repr, (AS_PROFILED, *CODES))
-        raise InputError(f"Unknown training code {name!r}: use {', '.join(some)} or {last}.")
-    return found
+    code = name.strip().lower()
+    if code not in (AS_PROFILED, *CODES):
+        *first, last = map(repr, (AS_PROFILED, *CODES))
+        raise InputError(f"Unknown training code {name!r}: use {', '.join(first)} or {last}.")
+    return code
 
 
 #: Minimum compute capability of BF16 in tensor cores.
@@ -409,20 +414,20 @@ def has_tensor_cores(gpu: Gpu) -> bool:
 def supported_precisions(gpu: Gpu) -> tuple[str, ...]:
     """Precisions that the GPU runs at a speed of their own: TF32, AMP and BF16 need tensor cores that have them."""
     tensor_cores = has_tensor_cores(gpu)
-    known = {
+    supports = {
         FP32: True,
         TF32: gpu.tf32_tensor_dense_tflops is not None,
         AMP: tensor_cores,
         BF16: tensor_cores and (gpu.compute_capability or _AMPERE) >= _AMPERE,
     }
-    return tuple(name for name, supported in known.items() if supported)
+    return tuple(name for name, supported in supports.items() if supported)
 
 
 _AT_FP32_SPEED = MappingProxyType({AMP: Note(Code.NO_TENSOR_CORES), BF16: Note(Code.NO_BF16)})
 
 
 def runs_as(gpu: Gpu, requested: str) -> tuple[str, Note | None]:
-    """The precision at whose speed a GPU runs a requested one, and the note that says so if it isn't the requested one.
+    """Return the precision at whose speed a GPU runs the requested one, and a note where the two differ.
 
     As profiled is the frameworks' default, TF32 where a GPU has it. Without units for TF32 or BF16 a step takes as long
     as in FP32; without tensor cores AMP takes at least as long.
@@ -438,7 +443,7 @@ def runs_as(gpu: Gpu, requested: str) -> tuple[str, Note | None]:
 
 
 def amp_words(gpu: Gpu) -> str:
-    """What AMP and BF16 do on the GPU.
+    """Return one line on AMP and BF16 on the GPU.
 
     >>> from profet_core.catalog.gpus import load_gpus
     >>> amp_words(load_gpus()["Tesla T4"])

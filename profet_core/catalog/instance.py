@@ -156,7 +156,7 @@ def check_date(name: str, text: str) -> None:
 
 
 def frame_of(columns: Mapping[str, object] | Sequence[Mapping[str, object]]) -> Any:
-    """A `pandas.DataFrame` of columns, or of rows.
+    """Return a `pandas.DataFrame` of columns, or of rows.
 
     Raises
     ------
@@ -177,7 +177,7 @@ def offer_cells(offers: Sequence[Instance]) -> dict[str, list[object]]:
 
 
 def machine_with(gpu: str, memory_gib: float, name: str) -> Instance:
-    """A machine of no price with one GPU, for steps that no offer's are."""
+    """Return a machine of no price with one GPU, for steps that no offer's are."""
     return Instance(
         name=name,
         gpu=gpu,
@@ -225,7 +225,7 @@ _FORMS, _BY_MEMORY = {"SXM": "SXM", "PCIE": "PCIe", "NVL": "NVL"}, re.compile(r"
 
 
 def cloud_words(provider: str) -> str:
-    """A cloud's name as it writes it; 'your own' for custom hardware.
+    """Return a cloud's name as it writes it; 'your own' for custom hardware.
 
     >>> cloud_words("gcp"), cloud_words("own"), cloud_words("acme")
     ('GCP', 'your own', 'acme')
@@ -251,7 +251,7 @@ def gpu_words(offer: Instance) -> str:
 
 
 def offer_name(offer: Instance, gpus: int = 1, *, joined: str = " · ") -> str:
-    """The name that people see: 'B200 · Verda', 'A100 (1 of 8) · GCP', with all GPUs of a node '8 × A100 · GCP spot'.
+    """Return the name that people see: 'B200 · Verda', 'A100 (1 of 8) · GCP', of a whole node '8 × A100 · GCP spot'.
 
     What can't be rented any more says so: 'K80 · AWS (retired)'. Custom hardware has its own name in place of a
     cloud's. `joined` : " at " in a sentence.
@@ -273,7 +273,7 @@ FRESH_DAYS = 60
 
 
 def latest_day(as_of: str) -> date:
-    """The last day that a date may mean: of a month or a year its end.
+    """Return the last day that a date may mean: of a month or a year its end.
 
     >>> latest_day("2026-02"), latest_day("2024")
     (datetime.date(2026, 2, 28), datetime.date(2024, 12, 31))
@@ -298,14 +298,15 @@ def price_age_years(as_of: str, today: date | None = None) -> int:
     >>> price_age_years("2024", date(2026, 11, 22)), price_age_years("2025-11-23", date(2026, 11, 22))
     (1, 0)
     """
-    if not as_of:
+    today = today or date.today()
+    if not as_of or as_of[:4] == str(today.year):
         return 0
-    today, day = today or date.today(), latest_day(as_of)
+    day = latest_day(as_of)
     return max(0, today.year - day.year - ((today.month, today.day) < (day.month, day.day)))
 
 
 def date_words(as_of: str) -> str:
-    """The month of a date as people read it; a year alone stays.
+    """Return the month of a date as people read it; a year alone stays.
 
     >>> date_words("2026-11-03"), date_words("2024"), date_words("")
     ('Nov 2026', '2024', '')

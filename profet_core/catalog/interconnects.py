@@ -96,8 +96,8 @@ class Interconnect(Struct, frozen=True):
     def __post_init__(self) -> None:
         check_numbers(self, "The links of a node")
         if self.pcie_generation not in PCIE_GB_PER_S:
-            known = ", ".join(map(str, PCIE_GB_PER_S))
-            raise InputError(f"The PCIe generation must be one of {known}, not {self.pcie_generation}.")
+            generations = ", ".join(map(str, PCIE_GB_PER_S))
+            raise InputError(f"The PCIe generation must be one of {generations}, not {self.pcie_generation}.")
 
     @property
     def pcie_gb_per_s(self) -> float:
@@ -108,12 +108,12 @@ class Interconnect(Struct, frozen=True):
     def network_gb_per_s(self) -> tuple[float, float]:
         """Slowest and fastest bandwidth between nodes, 10^9 bytes per second; the same if it is known."""
         unknown = _UNKNOWN_SWITCHED if self.link in (Link.NVSWITCH, Link.FABRIC) else _UNKNOWN_PLAIN
-        known = self.network_gbit_per_s
-        low, high = unknown if known is None else (known, known)
+        gbit_per_s = self.network_gbit_per_s
+        low, high = unknown if gbit_per_s is None else (gbit_per_s, gbit_per_s)
         return low / 8, high / 8
 
     def linked(self, link: str | None, network_gbit_per_s: float | None) -> Interconnect:
-        """The same node with a link of `NAMED_LINKS`, or with another network.
+        """Return the same node with a link of `NAMED_LINKS`, or with another network.
 
         >>> load_interconnects().of_gpu("V100", 8).linked("pcie-3", 100.0).words
         'PCIe 15.75 GB/s, network 100 Gb/s'
@@ -174,7 +174,7 @@ class Interconnects(dict[str, Interconnect]):
 
 @cache
 def load_interconnects() -> Interconnects:
-    """The table that ships with the catalog."""
+    """Return the table that ships with the catalog."""
 
     def named(row: Row) -> tuple[str, Interconnect]:
         cells = cells_of(Interconnect, row, "instance")

@@ -1,4 +1,4 @@
-"""What rents an offer: a SkyPilot or dstack task, the provider's page, and what to check before. Starts nothing."""
+"""How to rent an offer: a SkyPilot or dstack task, the provider's page, and a checklist. Starts nothing."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ _CUDA = ((10.0, "12.8"), (8.9, "11.8"), (8.0, "11.1"))
 
 
 class Launch(Struct, frozen=True):
-    """What rents an offer and runs a command there.
+    """How to rent an offer and run a command there.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class Launch(Struct, frozen=True):
 
 
 def launch_of(offer: Instance, gpu: Gpu | None = None, command: str = "") -> Launch:
-    """What rents an offer; `gpu` are its specs, for the driver.
+    """Return how to rent an offer; `gpu` are its specs, for the driver.
 
     Raises
     ------
@@ -162,7 +162,7 @@ def _command_lines(command: str) -> list[str]:
 
 
 def _skypilot(offer: Instance, cloud: str, lines: list[str]) -> str:
-    """A task of SkyPilot; at Shadeform, which rents out many clouds, with the machine's name there."""
+    """Return a task of SkyPilot; at Shadeform, which rents out many clouds, with the machine's name there."""
     machine = machine_words(offer)
     if cloud == "shadeform" and (machine.startswith("n3-") or offer.region == ANYWHERE):
         # Lists of Hyperstack and Crusoe themselves, whose names Shadeform doesn't have.
@@ -172,13 +172,15 @@ def _skypilot(offer: Instance, cloud: str, lines: list[str]) -> str:
     has_region = cloud not in ("vast", "runpod") and offer.region != ANYWHERE and re.fullmatch(r"[\w-]+", offer.region)
     fields = [f"  infra: {cloud}/{offer.region}" if has_region else f"  infra: {cloud}"]
     fields.append(f"  accelerators: {gpu}:{offer.gpu_count}")
-    fields += [f"  instance_type: {offer.provider}_{machine}"] * (cloud == "shadeform")
-    fields += ["  use_spot: true"] * (offer.market == SPOT)
+    if cloud == "shadeform":
+        fields.append(f"  instance_type: {offer.provider}_{machine}")
+    if offer.market == SPOT:
+        fields.append("  use_spot: true")
     return _yaml(["resources:", *fields, "run: |", *(f"  {line}".rstrip() for line in lines)])
 
 
 def _dstack(offer: Instance, backend: str, lines: list[str]) -> str:
-    """A task of dstack, which finds the machine by its GPU, memory and price."""
+    """Return a task of dstack, which finds the machine by its GPU, memory and price."""
     name = re.sub(
         r"^(AMD Instinct|GeForce|Tesla|Quadro) | (Generation|Blackwell .*)$|[ -]", "", offer.gpu.partition("-")[0]
     )

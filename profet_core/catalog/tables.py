@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from types import NoneType
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from msgspec import Struct
 
 from profet_core.errors import CatalogError, InputError
 from profet_profiles.units import positive_number, whole_number
+from profet_profiles.whole_files import open_to_read
 
 #: Maximum cell length; longer cells are damaged, and would not fit in one line.
 MAX_NAME_LENGTH, LONGEST_CELL = 100, 500
@@ -20,22 +23,21 @@ MAX_TABLE_BYTES = 2_000_000
 
 Record = TypeVar("Record")
 Row = Mapping[str, str]
-#: Type of a field -> its parser, and the check of its number.
-_NUMBERS: dict[str, tuple[Callable[[str], Any], Callable[[str, Any], object]]] = {
-    "int": (int, whole_number),
-    "float": (float, positive_number),
-    "int | None": (int, whole_number),
-    "float | None": (float, positive_number),
-}
+#: Type of a field -> the check of its number.
+_CHECKS: Mapping[type, Callable[[str, Any], object]] = {int: whole_number, float: positive_number}
+
+
+@cache
+def _types_of(record: type) -> Mapping[str, tuple[Any, bool]]:
+    """Field -> its type, and whether it may be None."""
+    choices = {name: get_args(hint) or (hint,) for name, hint in get_type_hints(record).items()}
+    return {name: (types[0], NoneType in types) for name, types in choices.items()}
 
 
 def file_text(path: Path, what: str) -> str | None:
     """Text of a user's file, None if there is none; raises CatalogError, which names it as `what`, if unreadable."""
     try:
-        if path.is_fifo():
-            # Opening it would wait for a writer.
-            raise CatalogError(f"{what} {path} is a pipe: name a file.")
-        with path.open("rb") as file:
+        with open_to_read(path) as file:
             data = file.read(MAX_TABLE_BYTES + 1)
         if len(data) > MAX_TABLE_BYTES:
             raise CatalogError(f"{what} {path} has more than {MAX_TABLE_BYTES // 10**6} MB: keep the rows you need.")
@@ -43,7 +45,8 @@ def file_text(path: Path, what: str) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise CatalogError(f"{what} {path} can't be read: {error}") from None
+        why = getattr(error, "strerror", None) or error
+        raise CatalogError(f"{what} {path} can't be read: {why}.") from None
 
 
 def table_text(columns: Sequence[str], rows: Iterable[Row]) -> str:
@@ -94,33 +97,27 @@ def read_records(
 
 
 def cells_of(kind: type, row: Row, key: str) -> dict[str, Any]:
-    """The row's cells as the types of the record's fields; empty cells of optional fields are None.
+    """Return the row's cells as the types of the record's fields; empty cells of optional fields are None.
 
     Raises InputError, which names row and column.
     """
-    found: dict[str, Any] = {}
-    for name, type_ in kind.__annotations__.items():
-        parse, _ = _NUMBERS.get(type_, (str, None))
+    values: dict[str, Any] = {}
+    for name, (type_, is_optional) in _types_of(kind).items():
         text = row.get(name)
         try:
             if text is not None:
-                found[name] = None if not text and _is_optional(type_) else parse(text)
+                values[name] = None if not text and is_optional else type_(text) if type_ in _CHECKS else text
         except ValueError:
             raise InputError(f"{row[key]}: {name} must be a number, not {_shortened(text or '')!r}.") from None
-    return found
+    return values
 
 
 def check_numbers(record: Struct, name: str) -> None:
     """Reject numbers that are not positive, or whole where they count; the message names the column."""
-    for column, type_ in record.__annotations__.items():
-        _, check = _NUMBERS.get(type_, (str, None))
+    for column, (type_, is_optional) in _types_of(type(record)).items():
         value = getattr(record, column)
-        if check is not None and not (value is None and _is_optional(type_)):
-            check(f"{name}: {column}", value)
-
-
-def _is_optional(type_: str) -> bool:
-    return type_.endswith("| None")
+        if type_ in _CHECKS and not (value is None and is_optional):
+            _CHECKS[type_](f"{name}: {column}", value)
 
 
 def _shortened(text: str) -> str:

@@ -143,7 +143,7 @@ class StepInputs(Struct, frozen=True):
     def of_rows(self, rows: np.ndarray, sizes: FloatArray | None) -> StepInputs:
         """Return a subset of profiles, by index, with the given sizes."""
         latency_ms = None if self.latency_ms is None else self.latency_ms[rows]
-        arrays = (one[rows] for one in (self.classes_ms, self.unknown_ms, self.repaired, self.doubt))
+        arrays = (values[rows] for values in (self.classes_ms, self.unknown_ms, self.repaired, self.doubt))
         classes_ms, unknown_ms, repaired, doubt = arrays
         return StepInputs(classes_ms, unknown_ms, latency_ms, sizes, repaired, doubt)
 
@@ -175,10 +175,10 @@ def step_inputs(
     scaled = np.ones_like(times.times_ms)
     scaled[:, :device_classes] = factor[:, None]
     scaled[:, idle_column] = 1.0
-    classes, unknown, known = known_part(
+    classes, unknown, known_classes = known_part(
         times.times_ms * scaled, (times.unknown_ms * factor)[:, None], latency_ms, unseen
     )
-    return StepInputs(classes, unknown, known, sizes, factor, doubt)
+    return StepInputs(classes, unknown, known_classes, sizes, factor, doubt)
 
 
 def known_part(
@@ -222,9 +222,9 @@ def member_latency(
     """
     seen = network_inputs(np, member, inputs.classes_ms, device_classes, inputs.latency_ms, inputs.sizes)
     step_ms = step_scale(np, inputs.classes_ms, device_classes, inputs.latency_ms)
-    known = network_latency(np, member, run(seen), inputs.classes_ms, step_ms, constants)
+    network_ms = network_latency(np, member, run(seen), inputs.classes_ms, step_ms, constants)
     ratio: FloatArray = np.exp(UNKNOWN_POWER * np.asarray(typical_log_ratio))[:, None, None]
-    latency_ms: FloatArray = known + inputs.unknown_ms * ratio
+    latency_ms: FloatArray = network_ms + inputs.unknown_ms * ratio
     return latency_ms[..., 0]
 
 

@@ -20,8 +20,8 @@ def same_operations(profiles: Sequence[Profile]) -> Iterator[tuple[tuple[str, ..
     rows: dict[tuple[str, ...], list[int]] = {}
     for row, profile in enumerate(profiles):
         rows.setdefault(tuple(profile.operations), []).append(row)
-    for names, found in rows.items():
-        yield names, found, np.array([list(profiles[row].operations.values()) for row in found])
+    for names, numbers in rows.items():
+        yield names, numbers, np.array([list(profiles[row].operations.values()) for row in numbers])
 
 
 def column_sums(column_of: Mapping[str, int | None], columns: int) -> np.ndarray:
@@ -293,14 +293,14 @@ class FeatureSpec(Struct, frozen=True, dict=True):
         searched = [name for name in operations if name.startswith(DEVICE_PREFIX) and name not in IDLE_OPERATIONS]
         if self.near <= 0 or not self.clusters or not searched:
             return near
-        known = [name for cluster in self.clusters for name in cluster]
+        names = [name for cluster in self.clusters for name in cluster]
         sizes = np.array([len(cluster) for cluster in self.clusters])
         bare = [name.removeprefix(DEVICE_PREFIX) for name in searched]
         # Imported here because only unseen names need it, and it takes a tenth of a command's start-up time.
         from rapidfuzz import process
         from rapidfuzz.distance import Levenshtein
 
-        distances = process.cdist(bare, known, scorer=Levenshtein.distance).astype(np.float64)
+        distances = process.cdist(bare, names, scorer=Levenshtein.distance).astype(np.float64)
         means = np.add.reduceat(distances, np.cumsum(sizes) - sizes, axis=1) / sizes
         columns = means.argmin(axis=1)
         for name, column, mean in zip(searched, columns.tolist(), means.min(axis=1).tolist(), strict=True):

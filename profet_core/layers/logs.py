@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from profet_core.errors import InputError, ProfileError
-from profet_core.layers.measured import LONGEST_TIME, line_ms
+from profet_core.layers.measured import LONGEST_TIME, duration_ms, line_ms, speed_of
 from profet_core.training.memory import MAX_BATCH
 from profet_profiles.errors import shown_file_name
 from profet_profiles.sandbox import SMALL_BYTES, Progress, Task, is_line, read_file
@@ -26,11 +26,12 @@ from profet_profiles.unpacking import Content
 #: What is read, for a person.
 LOGS = (
     "Keras' or Lightning's output or CSV, results.csv of Ultralytics, log lines of timm, MMEngine, Detectron2 or "
-    "torchvision, scalars.json, metrics.json, or trainer_state.json"
+    "torchvision, scalars.json, metrics.json, trainer_state.json, or lines such as 'epoch 3 took 14 min'"
 )
 MAX_LOG_BYTES = 30 * 2**20
 #: A network's name and a GPU's in a log; a step or epoch longer than a month is none.
 _MAX_LETTERS, _LONGEST_S = 80, 30 * 86_400.0
+_MOST_IMAGES_PER_S = 1e9
 
 
 class TrainingLog(Struct, frozen=True):
@@ -40,7 +41,7 @@ class TrainingLog(Struct, frozen=True):
     ----------
     source_format : name of its format.
     count : steps or epochs that were timed.
-    step_ms, epoch_s : their median; one of the two is None.
+    step_ms, epoch_s, images_per_s : their median; all but one are None.
     batch_size, pixels, gpu : where it says them.
     """
 
@@ -51,10 +52,13 @@ class TrainingLog(Struct, frozen=True):
     batch_size: int | None = None
     pixels: int | None = None
     gpu: str | None = None
+    images_per_s: float | None = None
 
     @property
     def time(self) -> str:
-        """Its time as `measured.step_ms` reads it: '46.2 ms' or '840 s/epoch'."""
+        """Its time as `measured.step_ms` reads it: '46.2 ms', '840 s/epoch' or '1200 images/s'."""
+        if self.images_per_s is not None:
+            return f"{self.images_per_s:.6g} images/s"
         return f"{self.step_ms:.6g} ms" if self.epoch_s is None else f"{self.epoch_s:.6g} s/epoch"
 
 
@@ -66,6 +70,8 @@ def read_log(source: bytes | BinaryIO, name: str = "log") -> TrainingLog:
     """
     shown = shown_file_name(name)
     try:
+        if source == b"":
+            raise InputError(f"it is empty: give {LOGS}.")
         text = Content(source).read(MAX_LOG_BYTES, "it is too large for a log.").decode("utf-8-sig", "replace")
         return _read(text)
     except (InputError, ProfileError) as error:
@@ -100,7 +106,7 @@ TASK = Task(__name__, _log_in, InputError, "give the last lines of the log", 2**
 
 def _checked(log: TrainingLog) -> TrainingLog:
     """The log without sizes that no training has; ValueError: its time is none."""
-    limits = {"step_ms": MS_PER_S * _LONGEST_S, "epoch_s": _LONGEST_S}
+    limits = {"step_ms": MS_PER_S * _LONGEST_S, "epoch_s": _LONGEST_S, "images_per_s": _MOST_IMAGES_PER_S}
     times = {name: value for name in limits if (value := getattr(log, name)) is not None}
     if len(times) != 1 or not all(0 < value <= limits[name] for name, value in times.items()):
         raise ValueError("no time")
@@ -224,7 +230,10 @@ def _is_table(text: str) -> bool:
 def _epochs(text: str) -> dict[str, Any] | None:
     """Seconds of each epoch, or since the start: Ultralytics' results.csv, Keras' CSVLogger with a column of times."""
     table = _table(text)
-    times = next((table[name] for name in _EPOCH_TIMES if table.get(name)), [])
+    return _of_epochs(next((table[name] for name in _EPOCH_TIMES if table.get(name)), []))
+
+
+def _of_epochs(times: Sequence[float]) -> dict[str, Any] | None:
     # Times of single epochs hardly grow by half.
     since_start = len(times) > 1 and all(one < other for one, other in pairwise(times)) and times[-1] > 1.5 * times[0]
     spans = [other - one for one, other in pairwise([0.0, *times])] if since_start else times
@@ -250,6 +259,8 @@ _TIMM = re.compile(r"\bTime: *([\d.]+)s, *([\d.]+)/s", re.ASCII)
 _NAMED_TIME = re.compile(r"(?<![\w_])time: *(\d[\d.]*)", re.ASCII)
 _RATE = re.compile(r"\bimg/s: *(\d[\d.]*)", re.ASCII)
 _AVERAGED = re.compile(r"\bEpoch: *\[\d+\] *\[ *\d+/\d+\].*?\bTime +([\d.]+) *\( *([\d.]+)\)", re.ASCII)
+#: Where a progress bar begins: of tqdm, Keras 2 and Keras 3.
+_BAR = re.compile(r"%\||\[[=.]|\u2501")
 #: Of lines about another pass than the training's.
 _OTHER_PASS = re.compile(r"\bval|test|\beval|sanity|predict|inference|Class +Images", re.IGNORECASE)
 
@@ -278,17 +289,73 @@ def _averaged(text: str) -> dict[str, Any] | None:
 
 
 def _progress(text: str) -> dict[str, Any] | None:
-    """Progress lines of Keras, tqdm, Lightning and Ultralytics; the bar of an epoch counts once it is full."""
-    times_ms, full_ms = [], []
+    """Progress lines of Keras, tqdm, Lightning and Ultralytics; the bar of an epoch counts once it is full.
+
+    Keras repeats it after the validation, whose time is in it then.
+    """
+    times_ms, full_ms, validated_ms = list[float](), list[float](), list[float]()
     for line in text.splitlines():
-        before = line.partition("%|")[0].partition("[=")[0]
+        before = _BAR.split(line)[0]
         if not line.strip() or len(line) > 4 * LONGEST_TIME or _OTHER_PASS.search(before):
             continue
         if (ms := line_ms(line)) is not None:
             times_ms.append(ms)
             steps = re.search(r"(?<!\d)(\d+)/(\d+)(?!\d)(?! *\[?(?:\d+:)?\d+/)", line, re.ASCII)
-            full_ms += [ms] if "100%" in line or (steps and steps[1] == steps[2]) else []
-    return _steps([ms / MS_PER_S for ms in full_ms or times_ms])
+            if "100%" in line or (steps and steps[1] == steps[2]):
+                (validated_ms if "step" in line and "val_" in line else full_ms).append(ms)
+    return _steps([ms / MS_PER_S for ms in full_ms or validated_ms or times_ms])
+
+
+_LINE_OF_EPOCH = re.compile(r"\bepoch\b\W{0,3}(\d*)", re.IGNORECASE | re.ASCII)
+_LINE_OF_STEP = re.compile(r"\b(?:step|iter|iteration|batch)\b|\d/\d|\beta\b", re.IGNORECASE | re.ASCII)
+_DURATION = re.compile(
+    r"\b(?:[Tt]ook|[Tt]ime|[Dd]uration|[Ee]lapsed|in)\W{1,3}(?P<clock>(?:\d+:)?\d+:\d\d(?:\.\d+)?)(?![\d:])"
+    r"|(?<![\w.,:/-])(?P<units>(?:\d[\d.]*\s*(?:ms|secs?|seconds?|s|mins?|minutes?|m|hours?|h)\b\s*)+)(?![\w/])",
+    re.ASCII,
+)
+_TABLE_OF_FASTAI = re.compile(r"^epoch +train_loss .*\btime *$", re.MULTILINE)
+_PER_SECOND = re.compile(
+    r"(?<![a-z_])(?:train_)?(steps|iterations|iters|batches|samples|images|examples)_per_sec(?:ond)?['\"]?\s*[=:]\s*"
+    r"(\d[\d.]*(?:e[+-]?\d+)?)",
+    re.ASCII,
+)
+
+
+def _own_lines(text: str) -> dict[str, Any] | None:
+    """Lines of people's own scripts: 'epoch 3 took 14 min', '1210 images/s', "{'train_steps_per_second': 2.5}"."""
+    steps_s, images_per_s, epochs_s = list[float](), list[float](), list[float]()
+    numbers, batch_sizes = list[str](), list[int]()
+    is_fastai = _TABLE_OF_FASTAI.search(text) is not None
+    for line in text.splitlines():
+        if len(line) > LONGEST_TIME:
+            continue
+        per_s = {what[:2]: _float(rate) for what, rate in _PER_SECOND.findall(line)}
+        rates = [per_s[what] for what in ("st", "it", "ba") if per_s.get(what)]
+        images = [per_s[what] for what in ("sa", "im", "ex") if per_s.get(what)]
+        durations = [match["clock"] or match["units"].strip() for match in _DURATION.finditer(line)]
+        epoch, is_of_step = _LINE_OF_EPOCH.search(line), _LINE_OF_STEP.search(line) is not None
+        if rates:
+            steps_s.append(1 / rates[0])
+            batch_sizes += [round(images[0] / rates[0])] if images else []
+        elif images:
+            images_per_s.append(images[0])
+        elif (speed := speed_of(line)) is not None and not _OTHER_PASS.search(line):
+            what, value = speed
+            (images_per_s if what == "images" else steps_s).append(value)
+        elif is_of_step and epoch is None and len(durations) == 1 and durations[0].endswith("ms"):
+            steps_s.append(duration_ms(durations[0], line) / MS_PER_S)
+        elif epoch is not None and not is_of_step and len(durations) == 1:
+            epochs_s.append(duration_ms(durations[0], line) / MS_PER_S)
+            numbers.append(epoch[1] or str(len(numbers)))
+        elif is_fastai and (row := re.fullmatch(r"\s*\d+\s.*\s((?:\d+:)?\d+:\d\d)\s*", line, re.ASCII)):
+            epochs_s.append(duration_ms(row[1], line) / MS_PER_S)
+    if steps_s:
+        return _steps(steps_s, batch_size=round(median(batch_sizes)) or None if batch_sizes else None)
+    if images_per_s:
+        rate, count = _typical(images_per_s)
+        return {"images_per_s": rate, "count": count} if count else None
+    # Several times of one epoch are of its steps.
+    return _of_epochs(epochs_s) if len(set(numbers)) == len(numbers) else None
 
 
 def _float(text: str) -> float:
@@ -310,6 +377,7 @@ _FORMATS = (
     _Format("log lines", lambda text: "time: " in text, _named_times),
     _Format("PyTorch example", lambda text: "Epoch: [" in text, _averaged),
     _Format("progress bar", lambda text: True, _progress),
+    _Format("lines", lambda text: True, _own_lines),
 )
 _STATED: Mapping[str, tuple[str, ...]] = {
     "batch_size": (

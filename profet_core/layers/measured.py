@@ -30,6 +30,16 @@ _SPEED = re.compile(
 #: "1h 20min/epoch", "14:05 per epoch".
 _EPOCH = re.compile(rf"(?P<time>.*\S){_PER}epoch", re.IGNORECASE)
 _PARTS = re.compile(rf"{_NUMBER.format('number')}{_TIME.format('unit')}\s*", re.IGNORECASE)
+#: "epoch took 14 min", "time per step: 0.23 s"; "100 steps in 23 s".
+_NAMED = re.compile(
+    rf"(?:(?:an|one|each|per|time|average|avg)\s+)*{_ITEM.format('of')}(?:\s*time)?[\s:=]*(?:took|takes|in|is)?\s*(?P<time>\S.*)",
+    re.IGNORECASE,
+)
+_SEVERAL = re.compile(
+    rf"(?P<count>[1-9][\d,]*)\s*{_ITEM.format('of')}\s*(?:in|took|take)\s*(?P<time>\S.*)", re.IGNORECASE
+)
+#: A comma that is no thousands' separator: 0,231; 8,32.
+_DECIMAL_COMMA = re.compile(r"(?![1-9]\d{0,2},\d{3}$)\d+,\d+", re.ASCII)
 _CLOCK = re.compile(r"(?:(\d+):)?(\d+):(\d\d(?:\.\d+)?)", re.ASCII)
 #: How progress bars begin or what they have: "391/391", "98%|", "[00:52<".
 _PROGRESS = re.compile(r"^\s*(epoch\b.*?)?\d+/\d+\s|\d%\||\[.*\]|it/s|s/it", re.IGNORECASE)
@@ -91,7 +101,7 @@ def step_ms(text: str, batch_size: int | None, images: int | None = None, valida
     if len(typed) > LONGEST_TIME:
         raise _refusal(typed)
     if epoch := _EPOCH.fullmatch(typed):
-        return _as_typed(_of_epoch(_duration_ms(epoch["time"], typed), batch_size, images, validation_images))
+        return _as_typed(_of_epoch(duration_ms(epoch["time"], typed), batch_size, images, validation_images))
     speed = _SPEED.fullmatch(typed)
     if speed is None and _PROGRESS.search(typed):
         # Of a line with several, that of steps or images; of several lines, the last.
@@ -100,6 +110,9 @@ def step_ms(text: str, batch_size: int | None, images: int | None = None, valida
     if speed is None:
         # Minutes without "/epoch" are hardly of a step.
         alone = _PARTS.fullmatch(f"{typed}ms" if typed[-1:].isdigit() else typed)
+        if alone is None and (several := _SEVERAL.fullmatch(typed) or _NAMED.fullmatch(typed)):
+            ms = duration_ms(several["time"], typed) / _number(several.groupdict().get("count") or "1", typed)
+            return step_ms(f"{ms!r}ms/{several['of']}", batch_size, images, validation_images)
         if alone is None or _ms(alone["unit"]) > MS_PER_S:
             raise _refusal(typed)
         return _as_typed(_number(alone["number"], typed) * _ms(alone["unit"]))
@@ -116,16 +129,31 @@ def step_ms(text: str, batch_size: int | None, images: int | None = None, valida
 
 def line_ms(line: str) -> float | None:
     """Milliseconds per step of a line of a log, if it is of a progress bar and says it."""
-    speeds = [one for one in _SPEED.finditer(line) if (one["of"] or one["item"])[:2].lower() in ("it", "st", "ba")]
-    if not speeds or not _PROGRESS.search(line):
+    speed = speed_of(line) if _PROGRESS.search(line) else None
+    return MS_PER_S * speed[1] if speed is not None and speed[0] == "steps" else None
+
+
+def speed_of(line: str) -> tuple[str, float] | None:
+    """Return the last speed in a line of a log: "steps" and their seconds, or "images" and how many a second.
+
+    >>> speed_of("step 9: 2.5 it/s"), speed_of("loss 0.1, 1,200 images/sec"), speed_of("0.2 s/epoch")
+    (('steps', 0.4), ('images', 1200.0), None)
+    """
+    kinds = {"it": "steps", "st": "steps", "ba": "steps", "im": "images", "sa": "images", "ex": "images"}
+    speeds = [(kinds.get((one["of"] or one["item"])[:2].lower(), ""), one) for one in _SPEED.finditer(line)]
+    # A bar has images' speeds beside its own.
+    stated = [one for one in speeds if one[0] == "steps"] or [one for one in speeds if one[0]]
+    if not stated:
         return None
-    speed = speeds[-1]
+    what, speed = stated[-1]
     try:
         if speed["time"]:
-            return typed_positive(speed["time"]) * _ms(speed["unit"])
-        return _ms(speed["each"]) / typed_positive(speed["items"])
+            seconds = _number(speed["time"], line) * _ms(speed["unit"]) / MS_PER_S
+        else:
+            seconds = _ms(speed["each"]) / MS_PER_S / _number(speed["items"], line)
     except InputError:
         return None
+    return what, seconds if what == "steps" else 1 / seconds
 
 
 def _of_epoch(epoch_ms: float, batch_size: int | None, images: int | None, validation_images: int) -> float:
@@ -142,7 +170,7 @@ def _known(batch_size: int | None) -> int:
 
 def _number(text: str, typed: str) -> float:
     try:
-        return typed_positive(text)
+        return typed_positive(text.replace(",", ".") if _DECIMAL_COMMA.fullmatch(text) else text)
     except InputError:
         raise _refusal(typed) from None
 
@@ -152,8 +180,8 @@ def _ms(unit: str) -> float:
     return 1.0 if unit.startswith(("ms", "milli")) else _MS[unit[0]]
 
 
-def _duration_ms(text: str, typed: str) -> float:
-    """Of "14:05", or of "1h 20min"; minutes before seconds."""
+def duration_ms(text: str, typed: str) -> float:
+    """Return the milliseconds of "14:05", minutes before seconds, or of "1h 20min"."""
     if clock := _CLOCK.fullmatch(text):
         hours, minutes, seconds = (float(part or 0) for part in clock.groups())
         return MS_PER_S * _number(str(3_600 * hours + 60 * minutes + seconds), typed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from types import MappingProxyType
 
@@ -24,7 +24,7 @@ LIBRARIES = ("torchvision", "timm", "keras", "ultralytics", "smp", "profet")
 #: Counted by `python -m profet_lab.networks`; `data/networks.csv`, compressed.
 PACKED = "layers/networks.csv.gz"
 #: `checkpoints`: those with another size than the network's own with it, as in ".fb_in22k_ft_in1k_384@384".
-COLUMNS = ("library", "network", "own_size", "checkpoints", "size_step", *VALUE_NAMES)
+COLUMNS = ("library", "network", "default_size", "checkpoints", "size_step", *VALUE_NAMES)
 #: What detectors train at unless asked otherwise: about COCO's 800 x 1,066 to 1,333.
 DETECTION_PIXELS = 1_000
 #: Before the measurements' names of their networks.
@@ -40,6 +40,11 @@ _CALL = re.compile(
     r"\((?:\s*(?:(?:pretrained|progress)\s*=\s*\w+"
     r"|weights\s*=\s*[\"']?(?:\w+_weights\.)?(?:none|default|imagenet|imagenet1k_v[12])[\"']?)\s*,?)*\s*\)$",
     re.IGNORECASE,
+)
+#: A call that makes a network by the name in its first argument.
+_CREATED = re.compile(
+    r"(?i)^(?:[\w.]*?(timm)\.|[\w.]*\b)?(?:create_model|get_model|from_pretrained|YOLO)"
+    r"\(\s*(?:model_name\s*=\s*|name\s*=\s*)?[\"']([\w./-]+)[\"']\s*,?(.*\))$"
 )
 #: What follows a network's name in those of files, configurations and trained weights, and leaves its layers as they
 #: are: a file's ending, a data set, what says how it is trained (8xb32-coslr, 1x).
@@ -80,6 +85,7 @@ _ALIASES = {
     "inception(?:v?1)": "googlenet",
     "inception(?:v?([34]))": r"inception_v\1",
     "lenet": "PROFET LeNet5",
+    "(?:mlp)?mixer(?:b16)?": "mixer_b16_224",
     "mnasnet": "mnasnet1_0",
     "mobilenet(?:v1)?(?:x?~?1~0)?": "MobileNet",
     "(mobilenetv2|mobilenetv3(?:large|small))x?~?1~0": r"\1",
@@ -112,6 +118,7 @@ _ALIASES = {
     "squeezenet": "squeezenet1_0",
     "ssd300": "ssd300_vgg16",
     "unet(plusplus)?(resnet\\d+|efficientnetb0|mobilenetv2)": r"unet\1_\2",
+    "(resnet\\d+|efficientnetb0|mobilenetv2)unet(plusplus)?": r"unet\2_\1",
     "w(?:ide)?r(?:es)?n(?:et)?(50|101)(?:~2)?x?": r"wide_resnet\1_2",
     rf"({_SIZED})t": r"\1_tiny",
     rf"({_SIZED})s": r"\1_small",
@@ -143,6 +150,7 @@ _ALIASES = {
             (f"dinov3vit{letter}16(?:pretrain)?(?:lvd1689m)?", f"vit_{size}_patch16_dinov3"),
         )
     },
+    "dinov2": "vit_base_patch14_dinov2",
     "vit(?:huge|h)(?:14)?": "vit_huge_patch14_224",
     # Hugging Face's classes, as their configurations are by default.
     **{
@@ -171,8 +179,8 @@ _ALIASES = {
 }
 #: Of names that aren't in the table: what no network is called that can be estimated.
 _NO_VISION = re.compile(
-    r"(?i)\b(bert|roberta|distilbert|gpt|llama|mistral|qwen|gemma|t5|whisper|wav2vec2?|lstm|gru|rnn|transformer|"
-    r"(rt)?detr|segformer|mask2?former|clip|siglip|sam|cvt|dpt|mit-b\d|yolos)(?![a-z])"
+    r"(?i)\b(?:bert|roberta|distilbert|gpt|llama|mistral|qwen|gemma|t5|whisper|wav2vec2?|lstm|gru|rnn|transformer|"
+    r"clip|siglip|(?P<uncounted>(?:rt)?detr|segformer|mask2?former|sam|cvt|dpt|mit-b\d|yolos))(?![a-z])"
 )
 #: Networks of the table that are recurrent, whose small products no rate describes, or that read more than images.
 _REFUSED = re.compile("sequencer|tnt_|qwen|gemma|deepseek|sam2_|hieradet|naflex")
@@ -280,7 +288,9 @@ def named_network(text: str) -> NamedNetwork:
         name, pixels = found
         network = _table()[name]
         return network if pixels in (None, network.native_pixels) else replace(network, native_pixels=pixels)
-    if _NO_VISION.search(typed.replace("_", "-")):
+    if refused := _NO_VISION.search(typed.replace("_", "-")):
+        if refused["uncounted"]:
+            raise InputError(f"{text[:60]!a} is none of the networks that were counted. Give its ONNX or .keras file.")
         raise _no_vision_name(text)
     near = near_names(text)
     offered = f"Did you mean {', '.join(near)}? Or give" if near else "Give"
@@ -504,12 +514,11 @@ def _table() -> Mapping[str, NamedNetwork]:
         else:
             rows.setdefault((library, name), []).append(numbers)
     found: dict[str, NamedNetwork] = {}
-    keys: set[str] = set()
-    for (library, name), lines in rows.items():
-        key = _key(name)
-        unique = f"{library}/{name}" if key in keys else name
+    seen: set[str] = set()
+    for ((library, name), lines), key in zip(rows.items(), _keys(name for _, name in rows), strict=True):
+        unique = f"{library}/{name}" if key in seen else name
         unique = PROFET + name if library == "profet" else unique
-        keys.add(key)
+        seen.add(key)
         pixels = int(lines[0].partition(",")[0])
         found[unique] = NamedNetwork(unique, library, name, pixels, *own[library, name], tuple(lines))
     return MappingProxyType(found)
@@ -566,8 +575,8 @@ def _by_rank() -> list[NamedNetwork]:
 def _names() -> Mapping[tuple[str, str], str]:
     """(Library or "", key of a name there) -> unique name; the first counts."""
     found: dict[tuple[str, str], str] = {}
-    for network in _by_rank():
-        key = _key(network.library_name)
+    networks = _by_rank()
+    for network, key in zip(networks, _keys(one.library_name for one in networks), strict=True):
         found.setdefault(("", key), network.name)
         found.setdefault((network.library, key), network.name)
     return MappingProxyType(found)
@@ -587,7 +596,11 @@ def _checkpoints() -> Mapping[tuple[str, str], tuple[str, int]]:
 
 def _typed(text: str) -> str:
     """As typed on any keyboard."""
-    return re.sub("[\u2010-\u2015]", "-", text.strip(" \t\r\n\"'`")[:100]).replace("\u00d7", "x")
+    typed = re.sub("[\u2010-\u2015]", "-", text.strip(" \t\r\n\"'`")[:100]).replace("\u00d7", "x")
+    if created := _CREATED.match(typed):
+        library, name, arguments = created.groups(default="")
+        typed = f"{library and 'timm/'}{name}({arguments}"
+    return re.sub(r"(?i)\b(?:vision|(swin))[ _-]?transformer(?![a-z])", lambda match: match[1] or "vit", typed)
 
 
 def _find(typed: str) -> tuple[str, int | None] | None:
@@ -662,6 +675,11 @@ def _candidates(key: str) -> Iterator[str]:
 def _key(text: str) -> str:
     """What two spellings of one name have in common: no case, and no marks but between two numbers."""
     return _MARKS.sub("", _MARKS_BETWEEN.sub("~", text.lower().replace("+", "plus")))
+
+
+def _keys(texts: Iterable[str]) -> list[str]:
+    """The keys of many texts: two searches in all."""
+    return _key("\0".join(texts)).split("\0")
 
 
 #: All, and those between two numbers.

@@ -32,6 +32,7 @@ from profet_profiles.errors import shown_file_name
 from profet_profiles.reading import is_text, other_file
 from profet_profiles.sandbox import SMALL_BYTES, Progress, Task, is_line, read_file
 from profet_profiles.unpacking import Content, is_archive
+from profet_profiles.whole_files import open_to_read
 
 #: What is read, for a person.
 FORMATS = "a .keras file, a model's JSON, an ONNX file or a layer table (CSV)"
@@ -76,7 +77,7 @@ def read_network(source: bytes | Path | BinaryIO, name: str = "network", pixels:
         if pixels is not None and not MIN_PIXELS <= pixels <= MAX_PIXELS:
             raise InputError(f"images of {pixels:,} pixels are not supported: use {MIN_PIXELS} to {MAX_PIXELS:,}.")
         if isinstance(source, Path):
-            with source.open("rb") as file:
+            with open_to_read(source) as file:
                 return _checked(_read(Content(file), shown, pixels))
         return _checked(_read(Content(source), shown, pixels))
     except OSError as error:

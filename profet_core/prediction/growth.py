@@ -309,7 +309,7 @@ def load_growth(folder: Path | str | None = None) -> GrowthModel:
 def growth_model(content: JsonObject) -> GrowthModel:
     """Parse the model from a file's content; raises `ValueError` or similar for invalid content."""
     models, arrays = {}, ("centre", "spread", "low", "high", "share", "batch", "area")
-    for anchor, row in content["laws"].items():
+    for anchor, row in content["curves"].items():
         models[anchor] = AnchorGrowthModel(
             **{name: np.array([finite_number(value) for value in row[name]]) for name in arrays},
             offsets=MappingProxyType({name: _numbers(values, 3) for name, values in row["offsets"].items()}),

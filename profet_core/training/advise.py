@@ -24,7 +24,7 @@ from profet_core.training.recommend import (
     Criterion,
     Pick,
     Recommended,
-    Within,
+    WithinLimits,
     certainties,
     certainty_of,
     frontier,
@@ -96,7 +96,7 @@ class Advice(Struct, frozen=True, dict=True):
 
     @cached_property
     def recommended(self) -> Recommended:
-        """What to rent, without eight-GPU offers for one-GPU training where one GPU can be rented alone."""
+        """The recommendation, without eight-GPU offers for one-GPU training where one GPU can be rented alone."""
         rows: Sequence[int] = self.rows
         if (self.table.steps.gpus[list(rows)] == 1).all():
             rows = [plan.number for plan in without_larger_nodes(self.plans)]
@@ -108,7 +108,7 @@ class Advice(Struct, frozen=True, dict=True):
         return tuple(frontier(self.recommended.choices))
 
     def among(self, plans: Iterable[Plan]) -> Advice:
-        """Return the same training's recommendations among these plans, at least one."""
+        """Return the training's recommendations among these plans, at least one."""
         rows = self.table.cheapest_first([plan.number for plan in plans])
         return replace(self, rows=tuple(rows.tolist()))
 
@@ -123,7 +123,7 @@ class Advice(Struct, frozen=True, dict=True):
         return self.recommended.cheapest
 
     @property
-    def within(self) -> Within | None:
+    def within(self) -> WithinLimits | None:
         """The best under the limits; None if there are none."""
         return self.recommended.within
 
@@ -208,7 +208,7 @@ def advise(
     for number, (instance, latency_ms) in enumerate(zip(steps.numbers, steps.latency_ms.tolist(), strict=True)):
         if wanted is not None and instance not in wanted:
             continue
-        rentable = [one for one in listed.get(instance, []) if include_retired or one.status != RETIRED]
+        rentable = [offer for offer in listed.get(instance, []) if include_retired or offer.status != RETIRED]
         fit = fits.get(instance)
         if math.isnan(latency_ms):
             excluded[instance] = "no latency given"
@@ -217,22 +217,22 @@ def advise(
         elif fit is not None and fit.verdict is Verdict.DOES_NOT_FIT:
             excluded[instance] = f"does not fit in memory: {fit.why}"
         else:
-            rows |= {one.offer_key: len(rows) + place for place, one in enumerate(rentable)}
-            places += [(number, one) for one in rentable]
+            rows |= {offer.offer_key: len(rows) + place for place, offer in enumerate(rentable)}
+            places += [(number, offer) for offer in rentable]
     if not places:
         reasons = "; ".join(map(": ".join, excluded.items())) or "no instance has a latency"
-        retired = not include_retired and any(one.status == RETIRED for several in listed.values() for one in several)
+        is_retired = (offer.status == RETIRED for priced in listed.values() for offer in priced)
+        retired = not include_retired and any(is_retired)
         hint = "; {include_retired} includes retired instances" if retired else ""
         raise InputError(f"There is no offer to choose from ({reasons}){hint}.", "include_retired")
-    known = steps.numbers
-    others = [one for one in offers if one.offer_key not in rows]
-    places += [(known.get(one.name, -1), one) for one in others]
+    others = [offer for offer in offers if offer.offer_key not in rows]
+    places += [(steps.numbers.get(offer.name, -1), offer) for offer in others]
     table = costed(
         workload,
-        steps.take([number for number, _ in places], [one for _, one in places]),
+        steps.take([number for number, _ in places], [offer for _, offer in places]),
         limits,
-        fits=[fits.get(one.name) for _, one in places],
-        reasons=[""] * len(rows) + [excluded.get(one.name, "no GPU specs") for one in others],
+        fits=[fits.get(offer.name) for _, offer in places],
+        reasons=[""] * len(rows) + [excluded.get(offer.name, "no GPU specs") for offer in others],
         anchor=anchor,
     )
     return Advice(table, tuple(table.cheapest_first(range(len(rows))).tolist()), excluded)

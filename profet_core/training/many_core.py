@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,11 +21,11 @@ PROCESSOR, CORES, CLOCK_HZ = "Intel Xeon Phi 7120P", 61, 1.238e9
 #: Cycles of a counted operation, of this processor and its compiler; and per instruction with 1, 2, ... threads a core.
 OPERATION_FACTOR, CYCLES_PER_INSTRUCTION = 15.0, (1.0, 1.0, 1.5, 2.0)
 PUBLISHED_THREADS = (1, 15, 30, 60, 120, 180, 240, 480, 960, 1_920, 3_840)
-MIN_THREADS, MAX_MEASURED_THREADS, MAX_THREADS = 1, 240, 3_840
+MAX_MEASURED_THREADS, MAX_THREADS = 240, 3_840
 
 
 class ManyCoreNetwork(NamedTuple):
-    """What an image, and the start of a training, ask of one thread; memory contention at `PUBLISHED_THREADS`."""
+    """Work per image and at the start of a training, on one thread; memory contention at `PUBLISHED_THREADS`."""
 
     name: str
     forward_flops: float
@@ -67,44 +67,44 @@ PUBLISHED_PREDICTIONS_MIN: Mapping[str, Mapping[int, float]] = {
 PUBLISHED_SPEEDUP, PUBLISHED_SPEEDUP_THREADS = 103.5, 244
 
 
-def manycore(network: ManyCoreNetwork, training: ManyCoreTraining, threads: Iterable[int]) -> Mapping[str, np.ndarray]:
-    """Columns of a table over threads: what both models, "a" and "b", say of a training; InputError: no such threads.
+def manycore(network: ManyCoreNetwork, training: ManyCoreTraining, threads: Iterable[int]) -> list[dict[str, Any]]:
+    """Return a row per number of threads, what both models say of a training in it; InputError: no such threads.
 
     With i images, it test images, ep epochs, p threads and s the clock:
     (a) T = {(Prep + 4 i + 2 it + 10 ep) / s + CPI [(FProp + BProp) i/p ep + FProp i/p ep + FProp it/p ep] / s}
     OperationFactor + MemoryContention(p) ep i/p;
     (b) T = T_prep + CPI [(T_f + T_b) i/p ep + T_f i/p ep + T_f it/p ep] + MemoryContention(p) ep i/p
     """
-    wanted = sorted({_whole("threads", count, MIN_THREADS, MAX_THREADS) for count in threads})
-    if not wanted:
+    counts = {whole_number("The number of threads", count, at_most=MAX_THREADS) for count in threads}
+    if not counts:
         raise InputError("Give at least one number of threads, such as 1,60,240.")
-    # One more, the first, for the speed-up.
-    (i, it, ep), p, operation_s = training, np.array([1, *wanted]), OPERATION_FACTOR / CLOCK_HZ
-    cpi = np.take(CYCLES_PER_INSTRUCTION, np.ceil(p / CORES).astype(int) - 1, mode="clip")
-    contention_s = _power_law(p, PUBLISHED_THREADS, network.contention_s)
-    columns = {"threads": p, "cpi": cpi, "contention_s": contention_s, "extrapolated": p > MAX_MEASURED_THREADS}
+    (i, it, ep), operation_s = training, OPERATION_FACTOR / CLOCK_HZ
     operations = network.preparation_operations + 4 * i + 2 * it + 10 * ep
-    passes = network.forward_operations * operation_s, network.backward_operations * operation_s
-    for model, start_s, (forward_s, backward_s) in (
-        ("a", operations * operation_s, passes),
-        ("b", network.preparation_s, (network.forward_s, network.backward_s)),
-    ):
-        images_s = cpi * ((forward_s + backward_s) * i + forward_s * i + forward_s * it) / p * ep
-        waiting_s = contention_s * ep * i / p
-        total_s = start_s + images_s + waiting_s
-        parts = {"preparation_s": np.full(len(p), start_s), "images_s": images_s, "contention_s": waiting_s}
-        found = {"total_s": total_s, **parts, "speedup": total_s[0] / total_s}
-        columns |= {f"{model}_{name}": values for name, values in found.items()}
-    return {name: values[1:] for name, values in columns.items()}
+    models = {
+        "model_a": [count * operation_s for count in (operations, *network[2:4])],
+        "model_b": [network.preparation_s, network.forward_s, network.backward_s],
+    }
+    rows: list[dict[str, Any]] = []
+    # One thread first, for the speed-up.
+    for p in [1, *sorted(counts)]:
+        cpi = CYCLES_PER_INSTRUCTION[min(math.ceil(p / CORES), len(CYCLES_PER_INSTRUCTION)) - 1]
+        contention_s = _power_law(p, PUBLISHED_THREADS, network.contention_s)
+        rows.append({"threads": p, "cpi": cpi, "contention_s": contention_s, "extrapolated": p > MAX_MEASURED_THREADS})
+        for model, (start_s, forward_s, backward_s) in models.items():
+            images_s = cpi * ((forward_s + backward_s) * i + forward_s * i + forward_s * it) / p * ep
+            parts = {"preparation_s": start_s, "images_s": images_s, "contention_s": contention_s * ep * i / p}
+            rows[-1][model] = parts | {"total_s": sum(parts.values())}
+            rows[-1][model]["speedup"] = rows[0][model]["total_s"] / rows[-1][model]["total_s"]
+    return rows[1:]
 
 
 #: FLOPs of an image that somebody may mean. These and all below are not from the paper.
 MIN_FLOPS, MAX_FLOPS = 1e3, 1e16
 
 
-def _power_law(at: float | np.ndarray, places: Sequence[float], values: Sequence[float]) -> np.ndarray:
-    """Values on the line through points in the logarithm of both; that of an end beyond it."""
-    return np.exp(np.interp(np.log(at), np.log(places), np.log(values)))
+def _power_law(at: float, places: Sequence[float], values: Sequence[float]) -> float:
+    """Value on the line through points in the logarithm of both; that of an end beyond it."""
+    return float(np.exp(np.interp(np.log(at), np.log(places), np.log(values))))
 
 
 def scaled_network(name: str, forward_flops: float) -> ManyCoreNetwork:
@@ -117,7 +117,8 @@ def scaled_network(name: str, forward_flops: float) -> ManyCoreNetwork:
         raise InputError(f"The FLOPs per image must be from {MIN_FLOPS:g} to {MAX_FLOPS:g}, not {forward_flops:g}.")
     _, flops, *columns, contentions_s = zip(*PUBLISHED.values(), strict=True)
     growth = forward_flops / min(max(forward_flops, flops[0]), flops[-1])
-    scaled = [float(_power_law(forward_flops, flops, each)) for each in (*columns, *zip(*contentions_s, strict=True))]
+    columns += zip(*contentions_s, strict=True)
+    scaled = [_power_law(forward_flops, flops, values) for values in columns]
     grown = [value if place in (2, 5) else value * growth for place, value in enumerate(scaled)]
     return ManyCoreNetwork._make((name, forward_flops, *grown[:6], tuple(grown[6:])))
 
@@ -130,42 +131,35 @@ def nearest_published(forward_flops: float) -> ManyCoreNetwork:
 def training_of(
     network: ManyCoreNetwork, images: int | None = None, test_images: int | None = None, epochs: int | None = None
 ) -> ManyCoreTraining:
-    """Return what is given, else the published training (MNIST) of the nearest network; InputError: out of bounds."""
+    """Return the training, by default that of the nearest published network (MNIST); InputError: out of bounds."""
     usual = 60_000, 10_000, PUBLISHED_EPOCHS[nearest_published(network.forward_flops).name]
+    given = images, test_images, epochs
+    numbers = [default if value is None else value for value, default in zip(given, usual, strict=True)]
     bounds = ("images", 1, MAX_IMAGES), ("test images", 0, MAX_IMAGES), ("epochs", 1, MAX_EPOCHS)
-    given = zip((images, test_images, epochs), usual, bounds, strict=True)
-    return ManyCoreTraining(
-        *(_whole(what, default if value is None else value, low, high) for value, default, (what, low, high) in given)
-    )
+    for number, (what, low, high) in zip(numbers, bounds, strict=True):
+        whole_number(f"The number of {what}", number, at_least=low, at_most=high)
+    return ManyCoreTraining(*numbers)
 
 
 def words_of(network: ManyCoreNetwork, training: ManyCoreTraining, threads: Iterable[int]) -> tuple[str, list[str]]:
     """Say what is trained on what; and what to keep in mind, one line each."""
     flops, nearest, notes = network.forward_flops, nearest_published(network.forward_flops), list[str]()
-    times = format_significant(flops / nearest.forward_flops, 2)
     if not PUBLISHED["small"].forward_flops <= flops <= PUBLISHED["large"].forward_flops:
+        times = format_significant(flops / nearest.forward_flops, 2)
         notes.append(f"An image takes {times} times the FLOPs of the {nearest.name} network, from which it is scaled.")
     if max(threads) > MAX_MEASURED_THREADS:
         notes.append(f"Above {MAX_MEASURED_THREADS} threads, contention is extrapolated and more cores are assumed.")
-    asked = f"{network.name}: {format_significant(flops / 1e6)} million forward FLOPs per image"
-    images, tests, epochs = training
-    return f"{asked}; {images:,} images, {tests:,} test images, {epochs:,} epochs on {PROCESSOR}, {CORES} cores", notes
+    counts = "{:,} images, {:,} test images, {:,} epochs".format(*training)
+    asked = f"{network.name}: {format_significant(flops / 1e6)} million forward FLOPs per image; {counts}"
+    return f"{asked} on {PROCESSOR}, {CORES} cores", notes
 
 
-def rows_of(columns: Mapping[str, np.ndarray]) -> list[tuple[str, str, str, str, str]]:
-    """Return a row per number of threads as people read it: threads, and minutes and speed-up by each model."""
-    names = ("threads", "a_total_s", "a_speedup", "b_total_s", "b_speedup")
-    rows = zip(*(columns[name].tolist() for name in names), strict=True)
-    return [(f"{count:,}", _minutes(a_s), f"{a:.1f}", _minutes(b_s), f"{b:.1f}") for count, a_s, a, b_s, b in rows]
+def rows_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """Return rows of `manycore` as people read them: threads, and minutes and speed-up by each model."""
+    return [(f"{row['threads']:,}", *_cells(row["model_a"]), *_cells(row["model_b"])) for row in rows]
 
 
-def _minutes(seconds: float) -> str:
-    """As published: one decimal; more below a minute."""
-    return f"{seconds / 60:,.1f}" if seconds >= 60 else format_significant(seconds / 60, 2)
-
-
-def _whole(what: str, value: int, fewest: int, most: int) -> int:
-    """Return `value`, a whole number within bounds; InputError: it isn't."""
-    if whole_number(f"The number of {what}", value, at_least=fewest) > most:
-        raise InputError(f"The number of {what} must be at most {most:,}, not {value:,}.")
-    return value
+def _cells(model: Mapping[str, float]) -> tuple[str, str]:
+    """Minutes as published, with one decimal, more below a minute; and speed-up."""
+    minutes = model["total_s"] / 60
+    return f"{minutes:,.1f}" if minutes >= 1 else format_significant(minutes, 2), f"{model['speedup']:.1f}"

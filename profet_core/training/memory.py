@@ -113,7 +113,7 @@ class PeakRelation(Struct, frozen=True):
 
 
 class MeasuredNetwork(Struct, frozen=True):
-    """What ran of one network in the measurements: plain SGD in FP32 with TensorFlow.
+    """Workloads of one network that ran in the measurements: plain SGD in FP32 with TensorFlow.
 
     Attributes
     ----------
@@ -243,7 +243,7 @@ def _anchor_sheet(catalog: Catalog, gpus: Gpus, anchor: str) -> Gpu | None:
 
 
 class Checkpointing(NamedTuple):
-    """What activation checkpointing changes, where each block keeps its input alone and computes the rest again.
+    """Effects of activation checkpointing, where each block keeps its input alone and computes the rest again.
 
     Attributes
     ----------
@@ -282,7 +282,7 @@ class MemoryNeed(Struct, frozen=True):
     source: str
 
     def checkpointed(self, *, is_transformer: bool) -> MemoryNeed:
-        """Return the same with activation checkpointing."""
+        """Return a copy with activation checkpointing."""
         left = CHECKPOINTING[is_transformer]
         scale = math.hypot(self.activation_log_scale, left.memory_log_scale)
         return replace(self, activation_gib=left.memory_share * self.activation_gib, activation_log_scale=scale)
@@ -336,7 +336,7 @@ def recorded_step(
     *,
     checkpointing: bool = False,
 ) -> StepMemory:
-    """Return what is known of a profiled step's memory.
+    """Return the known facts about a profiled step's memory.
 
     Parameters
     ----------
@@ -401,7 +401,7 @@ def _need_by_peak(relation: PeakRelation, step: StepMemory, peak_gib: float, par
     # Such as "the recorded peak (PyTorch, mixed fp16)".
     framework = (meta.framework or "").lower()
     name = next((name for name in ("PyTorch", "TensorFlow") if framework.startswith(name.lower())), None)
-    known = ", ".join(word for word in (name, meta.precision) if word)
+    words = ", ".join(word for word in (name, meta.precision) if word)
     # Outside the peak: the context, and workspace for the weights.
     base_gib = relation.fixed_gib + relation.per_parameter * (parameters or 0.0) * GIB_PER_VALUE
     return MemoryNeed(
@@ -410,7 +410,7 @@ def _need_by_peak(relation: PeakRelation, step: StepMemory, peak_gib: float, par
         log_scale=relation.log_scale,
         activation_log_scale=0.0,
         doubling_log_scale=doubling,
-        source=f"the recorded peak{'s' if times else ''}{f' ({known})' if known else ''}",
+        source=f"the recorded peak{'s' if times else ''}{f' ({words})' if words else ''}",
     )
 
 
@@ -462,7 +462,7 @@ class FitAnswer(Struct, frozen=True):
 
 
 def verdict_of(model: MemoryModel, chance: float) -> Verdict:
-    """Return what a probability that it fits means."""
+    """Return the verdict for a probability that it fits."""
     if chance >= model.certain:
         return Verdict.FITS
     return Verdict.DOES_NOT_FIT if chance <= 1 - model.certain else Verdict.CANT_TELL
@@ -546,8 +546,8 @@ def _measured_batch(model: MemoryModel, step: StepMemory, pixels: int | None, me
         return 0
     if not (meta.framework or "").lower().startswith("tensorflow"):
         return 0
-    same = (one for one in model.measured if one.parameters.get(meta.pixels) == meta.parameters)
-    ran = (sizes for one in same for sizes in one.largest_batch.get(pixels, {}).items())
+    same = (network for network in model.measured if network.parameters.get(meta.pixels) == meta.parameters)
+    ran = (sizes for network in same for sizes in network.largest_batch.get(pixels, {}).items())
     return max((batch for gib, batch in ran if gib <= memory_gib), default=0)
 
 

@@ -1,4 +1,4 @@
-"""What a training takes and costs on each offer, and the chance that it keeps to a deadline and a budget."""
+"""Time and cost of a training on each offer, and the chance that it keeps to a deadline and a budget."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum, StrEnum
 from functools import cached_property
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 from msgspec import Struct
@@ -25,7 +25,7 @@ from profet_core.catalog.instance import (
 )
 from profet_core.errors import InputError
 from profet_core.latency import Basis, FloatArray, Values, log_sd_of
-from profet_core.offers import OfferStep, OfferTable, RowSequence, cost_usd, known_or_none
+from profet_core.offers import Column, OfferStep, OfferTable, RowSequence, cost_usd, known_or_none, known_values
 from profet_core.training.cost import Breakdown, Energy, LostTime, Workload
 from profet_core.training.memory import FitAnswer, Verdict
 from profet_profiles.units import MS_PER_S, S_PER_HOUR, TimeUnit, positive_number, shared_time_unit
@@ -177,8 +177,13 @@ class CostTable(RowSequence["Plan"], frozen=True, eq=False, kw_only=True, dict=T
         over_usd = 0.0 if budget_usd is None else self.total_usd / budget_usd
         return np.maximum(np.zeros(len(self)), np.maximum(over_s, over_usd))
 
-    def totals(self, per: Period) -> Totals:
-        """Time and cost of a period on every offer; a step on several GPUs has as many times the images."""
+    @cached_property
+    def by_period(self) -> Mapping[Period, CostTable]:
+        """Time and cost of each period in the place of the training's."""
+        return {per: self._of(per) for per in Period}
+
+    def _of(self, per: Period) -> CostTable:
+        """Return time and cost of a period; a step on several GPUs has as many times the images."""
         share: Values = 1.0
         costed: Values = 1.0
         if per is Period.STEP:
@@ -189,7 +194,8 @@ class CostTable(RowSequence["Plan"], frozen=True, eq=False, kw_only=True, dict=T
             costed = share / self.workload.machines
         # Where the whole interval waits for data, it has no width to show.
         none = np.where(self.low_s < self.high_s, 1.0, np.nan)
-        return Totals(
+        return replace(
+            self,
             total_s=self.total_s * share,
             low_s=self.low_s * share * none,
             high_s=self.high_s * share * none,
@@ -210,7 +216,7 @@ class CostTable(RowSequence["Plan"], frozen=True, eq=False, kw_only=True, dict=T
 
     def to_frame(self, rows: Sequence[int] | None = None) -> Any:
         """Return the table, or some rows, as a `pandas.DataFrame`: offer, latency, interval, time and cost."""
-        steps, epochs = self.steps, self.totals(Period.EPOCH)
+        steps, epochs = self.steps, self.by_period[Period.EPOCH]
         totals = "total_s", "low_s", "high_s", "total_usd", "low_usd", "high_usd", "in_time", "in_budget"
         frame = frame_of(
             {
@@ -226,34 +232,26 @@ class CostTable(RowSequence["Plan"], frozen=True, eq=False, kw_only=True, dict=T
         )
         return frame if rows is None else frame.iloc[list(rows)].reset_index(drop=True)
 
+    def column(self, name: str) -> Column:
+        """Return an attribute of all rows; None where it is unknown."""
+        match name:
+            case "row":
+                return self.steps
+            case "offer" | "basis" | "latency_ms" | "cost_per_1000_steps_usd":
+                return self.steps.column(name)
+            case "total_s" | "total_usd" | "in_time" | "in_budget":
+                return known_values(getattr(self, name))
+            case "interval":
+                ends = zip(*(e.tolist() for e in (self.low_s, self.high_s, self.low_usd, self.high_usd)), strict=True)
+                return [None if math.isnan(each[1]) else TotalInterval(*each) for each in ends]
+        return super().column(name)
+
     def __len__(self) -> int:
         return len(self.steps)
 
     def row(self, number: int) -> Plan:
         """One row."""
         return Plan(self, number)
-
-
-class Totals(NamedTuple):
-    """Time and cost of a period, with the ends of their intervals: columns of a table, or the numbers of one offer."""
-
-    total_s: Values
-    low_s: Values
-    high_s: Values
-    total_usd: Values
-    low_usd: Values
-    high_usd: Values
-
-    def of(self, plan: Plan) -> Totals:
-        """Those of one offer."""
-        return Totals(*(column.item(plan.number) for column in self))
-
-    @property
-    def interval(self) -> TotalInterval | None:
-        """Of one offer; None without one."""
-        if math.isnan(self.high_s):
-            return None
-        return TotalInterval(self.low_s, self.high_s, self.low_usd, self.high_usd)
 
 
 class Plan(Struct, frozen=True):
@@ -264,6 +262,10 @@ class Plan(Struct, frozen=True):
 
     table: CostTable
     number: int
+
+    def per(self, period: Period) -> Plan:
+        """Return the plan with time and cost of a period."""
+        return Plan(self.table.by_period[period], self.number)
 
     @property
     def offer(self) -> Instance:
@@ -422,8 +424,8 @@ class Plan(Struct, frozen=True):
             unknown = self.workload.images_per_s_per_vcpu is not None and not self.offer.vcpus
             return "data loading not counted: vCPUs unknown" if unknown else ""
         fed, could = (self.batch_size / ms * MS_PER_S for ms in (self.latency_ms, self.gpu_ms))
-        them = "this GPU" if self.gpus == 1 else "these GPUs"
-        return f"{self.offer.vcpus} vCPUs feed {fed:,.0f} images/s; {them} could train {could:,.0f}"
+        gpus = "this GPU" if self.gpus == 1 else "these GPUs"
+        return f"{self.offer.vcpus} vCPUs feed {fed:,.0f} images/s; {gpus} could train {could:,.0f}"
 
     @property
     def node_note(self) -> str:
@@ -687,7 +689,7 @@ COSTED_STEPS = 1_000
 
 
 class Period(StrEnum):
-    """What time and cost are of; the values name columns of exports."""
+    """Period that time and cost are of; the values name columns of exports."""
 
     STEP = "step"
     EPOCH = "epoch"
@@ -695,12 +697,9 @@ class Period(StrEnum):
 
     def unit(self, plans: Sequence[Plan]) -> TimeUnit:
         """Return the one unit that cards, bars, table and dialog show these plans' times in."""
-        if not plans:
-            return shared_time_unit(())
-        totals = plans[0].table.totals(self)
-        return shared_time_unit(totals.of(plan).total_s for plan in plans)
+        return shared_time_unit(plan.per(self).total_s for plan in plans)
 
     @property
     def cost_suffix(self) -> str:
-        """What a cost is for, where the view does not say it."""
+        """The period in words, where the view does not say it."""
         return f" per {COSTED_STEPS:,} steps" if self is Period.STEP else ""

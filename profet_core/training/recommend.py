@@ -94,17 +94,17 @@ def _time_ratios(table: CostTable, a: np.ndarray, b: np.ndarray) -> tuple[FloatA
     of_a, of_b = table.one_gpu_deviation[a], table.one_gpu_deviation[b]
     correlation = np.where(table.is_measured[a] & table.is_measured[b], ERROR_CORRELATION, 0.0)
     deviation = np.where(same_gpu, abs(of_a - of_b), sd_of_ratio(of_a, of_b, correlation))
-    known = ~np.isnan(of_a) & ~np.isnan(of_b)
+    has_interval = ~np.isnan(of_a) & ~np.isnan(of_b)
     instances, relative_to = np.array([offer.name for offer in steps.offers]), np.array(steps.relative_to)
     for one, other in ((b, a), (a, b)):
         # What follows from the other one shares its errors.
-        follows = known & (relative_to[one] == instances[other])
+        follows = has_interval & (relative_to[one] == instances[other])
         deviation = np.where(follows, steps.relative_log_sd[one], deviation)
     scaling_log_sd = combined_sd(steps.scaling_log_sd[a], steps.scaling_log_sd[b])
-    differ = known & ~(same_gpu & same_gpus) & (scaling_log_sd > 0)
+    differ = has_interval & ~(same_gpu & same_gpus) & (scaling_log_sd > 0)
     deviation = np.where(differ, combined_sd(deviation, scaling_log_sd), deviation)
     # The same row in another market has the same error.
-    return ratio, np.where(~known & same_gpu & same_gpus & (ratio == 1), 0.0, deviation)
+    return ratio, np.where(~has_interval & same_gpu & same_gpus & (ratio == 1), 0.0, deviation)
 
 
 def same_speed(a: Plan, b: Plan) -> bool:
@@ -252,7 +252,7 @@ def pick_of(table: CostTable, rows: np.ndarray, criterion: Criterion) -> Pick:
     return Pick(plan, criterion, Plan(table, int(rival)), certainty.item(order[0]), alternative)
 
 
-class Within(Struct, frozen=True):
+class WithinLimits(Struct, frozen=True):
     """Best plans under the limits: the cheapest in time, or the fastest if there is only a budget.
 
     Attributes
@@ -303,7 +303,7 @@ def _gpus(plan: Plan) -> tuple[str, int]:
 
 
 class Goal(StrEnum):
-    """What a plan is the best for."""
+    """Goals that a plan may be the best for."""
 
     CHEAPEST = "cheapest"
     FASTEST = "fastest"
@@ -319,7 +319,7 @@ class Recommendation(Struct, frozen=True):
 
 
 class Recommended(Struct, frozen=True):
-    """What to rent, of these plans under these limits: the one answer of pages, command line and HTTP.
+    """The recommendation among plans under limits: the one answer of pages, command line and HTTP.
 
     Attributes
     ----------
@@ -337,7 +337,7 @@ class Recommended(Struct, frozen=True):
     limits: Limits
     cheapest: Pick
     fastest: Pick
-    within: Within | None
+    within: WithinLimits | None
     cards: tuple[Recommendation, ...]
     skipped: tuple[Plan, ...]
 
@@ -406,14 +406,14 @@ def _best(table: CostTable, rows: np.ndarray, criterion: Criterion) -> int:
     return int(rows[np.lexsort((second, first))[0]])
 
 
-def _within(table: CostTable, rows: np.ndarray, sure: np.ndarray, expected: np.ndarray) -> Within:
+def _within(table: CostTable, rows: np.ndarray, sure: np.ndarray, expected: np.ndarray) -> WithinLimits:
     limits = table.limits
     criterion = Criterion.FASTER if limits.deadline_h is None else Criterion.CHEAPER
     nearest = Plan(table, int(rows[table.excess[rows].argmin()]))
-    known = rows[~np.isnan(table.within_limits[rows])]
+    rated = rows[~np.isnan(table.within_limits[rows])]
     # Of equally likely ones the first.
-    surest = known[np.lexsort((table.excess[known], -table.within_limits[known]))][:1]
-    return Within(
+    surest = rated[np.lexsort((table.excess[rated], -table.within_limits[rated]))][:1]
+    return WithinLimits(
         limits=limits,
         sure_pick=pick_of(table, sure, criterion) if len(sure) else None,
         expected=Plan(table, _best(table, expected, criterion)) if len(expected) else None,

@@ -1,4 +1,4 @@
-"""What sharing gradients takes and adds to a step, and the coefficients of `scaleout.json`."""
+"""Time of exchanging gradients, its share in a step, and the coefficients of `scaleout.json`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NUMBERS = (
 POSITIVE = ("host_efficiency", "network_efficiency", "staged_gb_per_s", "copy_efficiency")
 
 
-class Width(Struct, frozen=True):
+class IntervalWidth(Struct, frozen=True):
     """90% half-width of a step in the logarithm, given one GPU's step.
 
     Attributes
@@ -56,7 +56,7 @@ class Width(Struct, frozen=True):
     def log_sd(self, added_share: float, gpus: int) -> float:
         """Return the standard deviation in the logarithm for that many GPUs, two or more.
 
-        >>> round(Width(0.04, 0.5, 0.1).log_sd(0.2, 8) * 1.645, 3)
+        >>> round(IntervalWidth(0.04, 0.5, 0.1).log_sd(0.2, 8) * 1.645, 3)
         0.34
         """
         return float(log_sd_of(self.least + self.exposed * added_share + self.doubling * math.log2(gpus / 2)))
@@ -97,8 +97,8 @@ class ScaleoutModel(Struct, frozen=True):
     copy_efficiency: float
     tensor_ms: float
     tensor_gpu_ms: float
-    widths: Mapping[bool, Mapping[Link, Width]]
-    network_width: Width
+    widths: Mapping[bool, Mapping[Link, IntervalWidth]]
+    network_width: IntervalWidth
     log_sds: Mapping[str, float] = field(default_factory=dict)
     checksum: str = ""
 
@@ -113,8 +113,8 @@ def _model(content: JsonObject) -> ScaleoutModel:
     numbers = {name: finite_number(content[name]) for name in NUMBERS}
     efficiency = {Link(name): finite_number(value) for name, value in content["link_efficiency"].items()}
 
-    def width(row: JsonObject) -> Width:
-        return Width(*(finite_number(row[part]) for part in Width.__struct_fields__))
+    def width(row: JsonObject) -> IntervalWidth:
+        return IntervalWidth(*(finite_number(row[part]) for part in IntervalWidth.__struct_fields__))
 
     widths, by_one_process = (
         {Link(link): width(row) for link, row in content[key].items()} for key in ("widths", "one_process_widths")
@@ -122,7 +122,7 @@ def _model(content: JsonObject) -> ScaleoutModel:
     network_width = width(content["network_width"])
     log_sds = {name: finite_number(value) for name, value in content["log_sds"].items()}
     shares = [*efficiency.values(), *(numbers[name] for name in numbers if name.endswith(("efficiency", "overlap")))]
-    parts = [part for one in (*widths.values(), *by_one_process.values(), network_width) for part in astuple(one)]
+    parts = [part for width in (*widths.values(), *by_one_process.values(), network_width) for part in astuple(width)]
     if min(*efficiency.values(), *(numbers[name] for name in POSITIVE)) <= 0:
         raise ValueError("a speed is not positive")
     if max(*shares, numbers["backward_left"]) > 1 or min(*numbers.values(), *parts, *log_sds.values()) < 0:

@@ -264,10 +264,10 @@ def shares_host_memory(step: ScaledStep, links: Interconnect) -> bool:
 
 def scaling_notes(steps: Iterable[ScaledStep], links: Interconnect) -> list[Note]:
     """Caveats of steps on one type of node."""
-    found, notes = list(steps), []
-    if any(shares_host_memory(step, links) for step in found):
+    scaled, notes = list(steps), []
+    if any(shares_host_memory(step, links) for step in scaled):
         notes.append(Note(Code.NO_PEER_ACCESS))
-    if any(step.nodes > 1 for step in found):
+    if any(step.nodes > 1 for step in scaled):
         low, high = links.network_gb_per_s
         if links.network_gbit_per_s is None:
             notes.append(Note(Code.UNKNOWN_NETWORK, low_gbit_per_s=8 * low, high_gbit_per_s=8 * high))
@@ -391,6 +391,6 @@ class CurveRow(ScaledEpoch, frozen=True):
     fit: FitAnswer | None
 
     @property
-    def other_ms(self) -> Mapping[Strategy, float]:
+    def by_strategy_ms(self) -> Mapping[Strategy, float]:
         """Strategy -> its step."""
         return {strategy: epoch.step.latency_ms for strategy, epoch in self.others.items()}

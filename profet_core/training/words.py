@@ -39,45 +39,46 @@ SPOT_CAVEAT = (
 _WORTH_A_TRY = 0.05
 
 
-def headline(found: Recommended) -> str:
+def headline(advice: Recommended) -> str:
     """Return the answer as one line: 'Cheapest: V100 at Verda, $12.76 in 3 d 20 h ($0.138/h). Fastest: B200 at ...'."""
-    if found.none_meets:
-        return closest_sentence(found)
-    plan, fastest = found.answer, found.fastest.plan
+    if advice.none_meets:
+        return closest_sentence(advice)
+    plan, fastest = advice.answer, advice.fastest.plan
     answer = f"{_named(plan)} ({format_usd(plan.offer.usd_per_hour)}/h)"
-    doubt = f" It {_fit_words(plan)}." if plan.fit_chance < found.limits.certainty else ""
-    if found.within is not None:
-        best = "Fastest" if found.limits.deadline_h is None else "Cheapest"
-        sure = "" if found.within.sure else " expected to be"
+    doubt = f" It {_fit_words(plan)}." if plan.fit_chance < advice.limits.certainty else ""
+    if advice.within is not None:
+        best = "Fastest" if advice.limits.deadline_h is None else "Cheapest"
+        sure = "" if advice.within.sure else " expected to be"
         chance = plan.within_limits
         likely = "" if chance is None else f"; {format_certainty(chance)} likely to meet them"
         return f"{best}{sure} within your limits: {answer}{likely}.{doubt}"
-    if len(found.choices) == 1:
-        return f"The only option{_other_options(found)}: {answer}.{doubt}"
+    if len(advice.choices) == 1:
+        return f"The only option{_other_options(advice)}: {answer}.{doubt}"
     if fastest == plan:
         return f"Cheapest and fastest: {answer}.{doubt}"
     return f"Cheapest: {answer}.{doubt} Fastest: {_named(fastest)}."
 
 
-def _other_options(found: Recommended) -> str:
+def _other_options(advice: Recommended) -> str:
     """Why the other plans are none: ' (the others are retired)'."""
-    others = [plan for plan in found.plans if plan not in found.choices]
-    retired = [plan for plan in others if not plan.is_rentable]
-    reasons = [f"are {RETIRED}"] * bool(retired) + ["may not fit in memory"] * (len(retired) < len(others))
-    return f" (the others {' or '.join(reasons)})" if others else ""
+    others = [plan for plan in advice.plans if plan not in advice.choices]
+    reasons = {"may not fit in memory" if plan.is_rentable else f"are {RETIRED}" for plan in others}
+    return f" (the others {' or '.join(sorted(reasons))})" if others else ""
 
 
-def closest_sentence(found: Recommended) -> str:
+def closest_sentence(advice: Recommended) -> str:
     """Say that no plan meets the limits, and which comes closest."""
-    nearest = found.within.nearest if found.within else found.answer
+    nearest = advice.within.nearest if advice.within else advice.answer
     totals = f"{format_duration(nearest.total_s)} and {format_usd(nearest.total_usd)}"
-    return f"No instance here meets your {_limit_words(found.limits)}. Closest: {nearest.phrase}, {totals}."
+    return f"No instance here meets your {_limit_words(advice.limits)}. Closest: {nearest.phrase}, {totals}."
 
 
 def skipped_sentence(plan: Plan, limits: Limits, totals: str = "") -> str:
     """Say "RTX 5090 at RunPod (33.0 h, $30.11) meets both on paper but is only 50% likely to.".
 
-    `totals`: its time and cost as they are shown beside it.
+    Parameters
+    ----------
+    totals : its time and cost as they are shown beside it.
     """
     named = f"{plan.phrase.removesuffix(RETIRED_MARK)} ({totals or _totals(plan)})"
     if not plan.is_rentable:
@@ -102,10 +103,10 @@ def _limit_words(limits: Limits) -> str:
     return " and ".join(name for name, limit in named if limit is not None)
 
 
-def card_title(found: Recommended, card: Recommendation) -> str:
-    """Return what a card's plan is best for: 'Cheapest', 'Best on all counts', 'Fastest within your limits'."""
-    limited = found.limits.given and not found.none_meets
-    if len(found.choices) == 1 and not limited:
+def card_title(advice: Recommended, card: Recommendation) -> str:
+    """Return a card's title: 'Cheapest', 'Best on all counts', 'Fastest within your limits'."""
+    limited = advice.limits.given and not advice.none_meets
+    if len(advice.choices) == 1 and not limited:
         return "The only option"
     if len(card.goals) == len(Goal):
         return "Best within your limits" if limited else "Best on all counts"
@@ -123,9 +124,9 @@ def alternative_sentence(card: Recommendation, totals: str) -> str:
     return f"{words[0].upper()}{words[1:]}: {card.alternative.name}, {totals}"
 
 
-def error_sentence(found: Recommended, profiled_percent: float | None, others_percent: float | None) -> str:
+def error_sentence(advice: Recommended, profiled_percent: float | None, others_percent: float | None) -> str:
     """'On unseen networks, predictions for GPUs like V100 SXM were off by 10%, like B300 by 18%.'."""
-    plans = [card.plan for card in found.cards if not card.plan.basis.is_exact]
+    plans = [card.plan for card in advice.cards if not card.plan.basis.is_exact]
     parts = list[str]()
     for percent, rough in ((profiled_percent, False), (others_percent, True)):
         gpus = dict.fromkeys(gpu_words(plan.offer) for plan in plans if plan.basis.is_rough is rough)
@@ -138,17 +139,17 @@ def error_sentence(found: Recommended, profiled_percent: float | None, others_pe
 
 def answer_sentences(advice: Advice) -> tuple[str, ...]:
     """Return the recommendation and its confidence; the first sentence is `headline`."""
-    found = advice.recommended
-    lines = [headline(found)]
-    if found.none_meets:
-        lines += _may_still_meet(found)
+    recommended = advice.recommended
+    lines = [headline(recommended)]
+    if recommended.none_meets:
+        lines += _may_still_meet(recommended)
     else:
-        lines += _confidence(found) if found.within is None else _within_limits(found)
-    lines += [skipped_sentence(plan, found.limits) for plan in found.skipped]
+        lines += _confidence(recommended) if recommended.within is None else _within_limits(recommended)
+    lines += [skipped_sentence(plan, recommended.limits) for plan in recommended.skipped]
     lines += basis_caveats(named_plans(advice))
-    if not found.none_meets:
-        if found.answer.note:
-            lines.append(f"{found.answer.note[0].upper()}{found.answer.note[1:]}.")
+    if not recommended.none_meets:
+        if recommended.answer.note:
+            lines.append(f"{recommended.answer.note[0].upper()}{recommended.answer.note[1:]}.")
         lines += _start_up_caveat(advice)
     work = advice.workload
     if work.runs > 1:
@@ -157,9 +158,9 @@ def answer_sentences(advice: Advice) -> tuple[str, ...]:
         )
     if line := breakdown_line(advice.answer):
         lines.append(f"With all costs: {line}.")
-    if work.extras.interruptions is None and any(one.offer.market == SPOT for one in advice.plans):
+    if work.extras.interruptions is None and any(plan.offer.market == SPOT for plan in advice.plans):
         lines.append(SPOT_CAVEAT)
-    if any(is_guess(one.offer) for one in advice.plans):
+    if any(is_guess(plan.offer) for plan in advice.plans):
         lines.append("Spot prices are your guess, not published prices.")
     return tuple(lines)
 
@@ -214,45 +215,47 @@ def basis_caveats(plans: Iterable[Plan]) -> Iterable[str]:
         yield f"{' and '.join(names)}: {basis.words[0].lower()}{basis.words[1:]}."
 
 
-def comparison_sentences(found: Comparison) -> tuple[str, ...]:
+def comparison_sentences(comparison: Comparison) -> tuple[str, ...]:
     """State how much faster and cheaper one of two plans is, how sure that is, and its break-even price."""
-    a, b = found.a, found.b
-    if found.latency_ratio == 1 and same_speed(a, b):
-        return _cost_line(found), f"Both have the same GPU ({a.offer.gpu}) and take the same time."
-    low, high = found.latency_ratio_low, found.latency_ratio_high
+    a, b = comparison.a, comparison.b
+    if comparison.latency_ratio == 1 and same_speed(a, b):
+        return _cost_line(comparison), f"Both have the same GPU ({a.offer.gpu}) and take the same time."
+    low, high = comparison.latency_ratio_low, comparison.latency_ratio_high
     prices = ""
     if low is not None and high is not None and low != high:
         usd_per_hour = b.offer.usd_per_hour
         prices = f" ({format_usd_range(usd_per_hour / high, usd_per_hour / low)})"
-    lines = [_speed_line(found), _cost_line(found)]
-    if found.latency_ratio < 1 and a.total_usd > b.total_usd:
+    lines = [_speed_line(comparison), _cost_line(comparison)]
+    if comparison.latency_ratio < 1 and a.total_usd > b.total_usd:
         lines.append(
-            f"To be cheaper, it would have to be {format_significant(1 / found.break_even_ratio)} times as fast."
+            f"To be cheaper, it would have to be {format_significant(1 / comparison.break_even_ratio)} times as fast."
         )
     lines.append(
-        f"Break-even price of {a.phrase}: {format_usd(found.break_even_usd_per_hour)}/h{prices}; "
+        f"Break-even price of {a.phrase}: {format_usd(comparison.break_even_usd_per_hour)}/h{prices}; "
         f"now {format_usd(a.offer.usd_per_hour)}/h."
     )
     return (*lines, *basis_caveats((a, b)))
 
 
-def _speed_line(found: Comparison) -> str:
+def _speed_line(comparison: Comparison) -> str:
     """Say "V100 at AWS is 3.0 times as fast as T4 at AWS (2.9 to 3.1; over 99% sure)."."""
-    low, high = found.latency_ratio_low, found.latency_ratio_high
+    low, high = comparison.latency_ratio_low, comparison.latency_ratio_high
     spread = ""
     if low is not None and high is not None and low != high:
-        ends = (1 / high, 1 / low) if found.latency_ratio <= 1 else (low, high)
+        ends = (1 / high, 1 / low) if comparison.latency_ratio <= 1 else (low, high)
         spread = " to ".join(format_significant(end, 2) for end in ends)
-    return _verdict(found, found.faster, Criterion.FASTER, found.latency_ratio, spread)
+    return _verdict(comparison, comparison.faster, Criterion.FASTER, comparison.latency_ratio, spread)
 
 
-def _cost_line(found: Comparison) -> str:
-    return _verdict(found, found.cheaper, Criterion.CHEAPER, found.a.total_usd / found.b.total_usd, "")
+def _cost_line(comparison: Comparison) -> str:
+    return _verdict(
+        comparison, comparison.cheaper, Criterion.CHEAPER, comparison.a.total_usd / comparison.b.total_usd, ""
+    )
 
 
-def _verdict(found: Comparison, chance: float | None, criterion: Criterion, ratio: float, spread: str) -> str:
+def _verdict(comparison: Comparison, chance: float | None, criterion: Criterion, ratio: float, spread: str) -> str:
     """State the ratio of A to B, `spread` its interval, and how sure it is; `chance` that A is better."""
-    a, b, times = found.a, found.b, format_significant(max(ratio, 1 / ratio))
+    a, b, times = comparison.a, comparison.b, format_significant(max(ratio, 1 / ratio))
     if criterion is Criterion.FASTER:
         words = f"is {times} times as fast as" if ratio <= 1 else f"takes {times} times as long as"
     else:
@@ -292,14 +295,14 @@ def upgrade_line(upgrade: Upgrade) -> str:
     )
 
 
-def dominated_line(one: Dominated) -> str:
+def dominated_line(dominated: Dominated) -> str:
     """'K80 · AWS (p2.xlarge): T4 · AWS (g4dn.xlarge) is better (over 99% likely)', for a dominated plan."""
-    plan, by = one.plan.name_and_code, one.by.name_and_code
-    if one.certainty is None:
+    plan, by = dominated.plan.name_and_code, dominated.by.name_and_code
+    if dominated.certainty is None:
         return f"{plan}: {by} is better"
-    claimed = is_claimed(one.certainty, one.plan, one.by)
-    verb, why = ("is", "") if claimed else ("may be", why_too_close(one.certainty))
-    return f"{plan}: {by} {verb} better ({format_certainty(one.certainty)} likely{why})"
+    claimed = is_claimed(dominated.certainty, dominated.plan, dominated.by)
+    verb, why = ("is", "") if claimed else ("may be", why_too_close(dominated.certainty))
+    return f"{plan}: {by} {verb} better ({format_certainty(dominated.certainty)} likely{why})"
 
 
 def _totals(plan: Plan) -> str:
@@ -312,13 +315,13 @@ def _named(plan: Plan) -> str:
     return f"{plan.phrase}, {_totals(plan)}"
 
 
-def _confidence(found: Recommended) -> list[str]:
+def _confidence(advice: Recommended) -> list[str]:
     """How sure it is which is the cheapest, and which the fastest."""
     lines = []
-    for pick in (found.cheapest, found.fastest):
+    for pick in (advice.cheapest, advice.fastest):
         superlative = "cheapest" if pick.criterion is Criterion.CHEAPER else "fastest"
         # Offers of one GPU differ only in price.
-        others = any(not same_speed(plan, pick.plan) for plan in found.choices)
+        others = any(not same_speed(plan, pick.plan) for plan in advice.choices)
         if (close := pick.close_rival) and pick.certainty is not None:
             lines.append(
                 f"{_named(close)}, is {tie_words(pick.plan, close, pick.criterion)}: "
@@ -343,12 +346,12 @@ def _other_criterion(plan: Plan, rival: Plan, other: Criterion) -> str:
     return f"Neither is clearly {other}."
 
 
-def _within_limits(found: Recommended) -> list[str]:
+def _within_limits(advice: Recommended) -> list[str]:
     """Which plans may also meet the limits, and how likely."""
-    within, answer = found.within, found.answer
+    within, answer = advice.within, advice.answer
     if within is None:
         return []
-    pick, least = within.sure_pick, format_certainty(found.limits.certainty)
+    pick, least = within.sure_pick, format_certainty(advice.limits.certainty)
     if pick is None:
         surest = ""
         if within.surest is not None and within.surest != answer:
@@ -368,9 +371,9 @@ def _likely(plan: Plan, form: str) -> str:
     return "" if chance is None else form.format(f"{format_certainty(chance)} likely")
 
 
-def _may_still_meet(found: Recommended) -> list[str]:
+def _may_still_meet(advice: Recommended) -> list[str]:
     """By how much the closest plan misses the limits, and whether one may meet them with luck."""
-    within = found.within
+    within = advice.within
     if within is None:
         return []
     late = [f"{format_duration(within.over_s)} too late"] if within.over_s else []

@@ -41,6 +41,8 @@ class DataError(ProfetError):
 class MeasuredRows(Struct, frozen=True):
     """Rows of the same workloads on every instance.
 
+    Attributes
+    ----------
     workloads : columns model, pixels, batch_size, repeat; shape (rows, 4).
     latency_ms : instance -> float64 (rows,), milliseconds a step.
     """
@@ -62,6 +64,8 @@ class MeasuredRows(Struct, frozen=True):
 class Measurements(MeasuredRows, frozen=True):
     """The profiles table, split by instance; row i is the same workload and repeat on each of them.
 
+    Attributes
+    ----------
     operations : names of the profile's columns ("Device_AddN", ...).
     times_us : instance -> float64 (rows, operations), microseconds of one step.
     all_latencies : every run, also of workloads that not all instances could hold and that have no profile; columns
@@ -81,7 +85,7 @@ class Measurements(MeasuredRows, frozen=True):
 
 
 def data_folder(given: Path | str | None = None) -> Path:
-    """The folder given, else `$PROFET_DATA`, else `data/` of the checkout."""
+    """Return the folder given, else `$PROFET_DATA`, else `data/` of the checkout."""
     folder = Path(given or os.environ.get(DATA_VARIABLE) or Path(__file__).resolve().parents[2] / "data")
     if not (folder / PROFILES_FILE).is_file():
         raise DataError(f"No measurements in {folder}: name their folder with --data or {DATA_VARIABLE}.")
@@ -89,7 +93,7 @@ def data_folder(given: Path | str | None = None) -> Path:
 
 
 def found_file(folder: Path, name: Path) -> Path:
-    """A file of the measurements' folder; DataError where it is missing."""
+    """Return a file of the measurements' folder; DataError where it is missing."""
     if not (folder / name).is_file():
         raise DataError(f"No {name} in {folder}: name a folder with all measurements.")
     return folder / name
@@ -122,7 +126,7 @@ def load_architectures(folder: Path) -> pd.DataFrame:
 
 
 def load_parameters(folder: Path) -> pd.Series:
-    """Number of parameters by (model, pixels), from `architectures.csv` below `folder`."""
+    """Return the number of parameters by (model, pixels), from `architectures.csv` below `folder`."""
     return load_architectures(folder).set_index(["model", "pixels"])["parameters"]
 
 
@@ -141,6 +145,8 @@ def check_instances(measurements: Measurements, names: Sequence[str]) -> None:
 class ClassBank(MeasuredRows, frozen=True):
     """Class times of all profiles.
 
+    Attributes
+    ----------
     classes : the operation classes, device classes first.
     times : instance -> class times as recorded.
     inputs : (instance, latency known) -> the profiles' inputs, each profile imputed on its own.
@@ -178,10 +184,10 @@ def class_bank(measurements: Measurements) -> ClassBank:
         for name, times_us in measurements.times_us.items()
     }
     inputs = {
-        (name, known): step_inputs(
-            times[name], len(classes.device), idle, measurements.latency_ms[name] if known else None, sizes
+        (name, latency_known): step_inputs(
+            times[name], len(classes.device), idle, measurements.latency_ms[name] if latency_known else None, sizes
         )
         for name in times
-        for known in (True, False)
+        for latency_known in (True, False)
     }
     return ClassBank(workloads, dict(measurements.latency_ms), classes, times, inputs, sizes)

@@ -70,7 +70,7 @@ for arguments, expected in ((["--help"], set()), (["inspect", "--help"], {"inspe
     except SystemExit:
         pass
     imported = {name.split(".")[1] for name in sys.modules if name.startswith("profet_cli.")}
-    imported -= {"main", "commands", "arguments", "output"}
+    imported -= {"main", "commands", "options", "files", "output"}
     assert imported == expected, imported
     assert expected or "numpy" not in sys.modules
 """
@@ -309,3 +309,15 @@ def test_a_bad_trace_is_refused_in_one_line(refused, tmp_path, content, says):
         path.write_bytes(content)
     for command in ("predict", "cost", "inspect"):
         assert says in refused(command, path, *READERS[command])
+
+
+@pytest.mark.parametrize("command", ["predict {} --anchor T4", "inspect {}", "estimate resnet50 --batch 8 --log {}"])
+def test_a_named_pipe_is_refused_and_what_a_program_writes_is_read(refused, run, sample, tmp_path, command):
+    os.mkfifo(tmp_path / "pipe")
+    assert "named pipe" in refused(*command.format(tmp_path / "pipe").split())
+    reads, writes = os.pipe()
+    os.write(writes, sample.data)
+    os.close(writes)
+    status, out, _ = run("inspect", f"/dev/fd/{reads}")
+    os.close(reads)
+    assert (status, out.partition(":")[0]) == (0, "PROFET JSON, version 2")

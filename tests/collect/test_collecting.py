@@ -17,7 +17,15 @@ import pytest
 
 from profet_cli.main import main
 from profet_collect.cell import CellTask, Seen, measure, measure_here, result_of_recording
-from profet_collect.run import IMAGE_ENDINGS, Expected, Grid, MeasuringMachine, collect, grid_cells, measure_loading
+from profet_collect.run import (
+    IMAGE_ENDINGS,
+    ExpectedTimes,
+    Grid,
+    MeasuringMachine,
+    collect,
+    grid_cells,
+    measure_loading,
+)
 from profet_collect.store import Cell, CellResult, Precision, open_store, read_collection
 from profet_core.catalog import load_gpus
 from profet_core.errors import InputError
@@ -85,7 +93,7 @@ def test_a_collection_is_stopped_then_killed_and_gone_on_with(tmp_path, start, c
     assert first.returncode == 130 and "Traceback" not in said
     assert said.splitlines()[-1].startswith("profet: stopped: ") and str(tmp_path / "c") in said.splitlines()[-1]
     before = read_collection(tmp_path / "c")[1]
-    assert [one.cell.model for one in before] == ["LeNet5"]
+    assert [result.cell.model for result in before] == ["LeNet5"]
 
     second = start(*names)
     cell = wait_for_the_process_of("MNIST_CNN", second)
@@ -105,13 +113,13 @@ def test_a_collection_is_stopped_then_killed_and_gone_on_with(tmp_path, start, c
     assert capsys.readouterr().out == f"{tmp_path / 'c'}: all 2 cells are already measured\n"
     manifest, results = read_collection(tmp_path / "c")
     assert results[:1] == before
-    assert [one.cell.model for one in results] == ["LeNet5", "MNIST_CNN"]
-    for one in results:
-        assert len(one.latency_repeats_ms) == 2
-        assert one.batch_latency_ms == pytest.approx(median(one.latency_repeats_ms), abs=1e-3)
-        assert one.peak_memory_bytes is not None and one.peak_memory_bytes > 50e6
-        assert one.operations_us is not None and one.operations_us["Device_Conv2D"] > 0
-        assert not any(name.startswith("Host_") and name != "Host_IDLE" for name in one.operations_us)
+    assert [result.cell.model for result in results] == ["LeNet5", "MNIST_CNN"]
+    for result in results:
+        assert len(result.latency_repeats_ms) == 2
+        assert result.batch_latency_ms == pytest.approx(median(result.latency_repeats_ms), abs=1e-3)
+        assert result.peak_memory_bytes is not None and result.peak_memory_bytes > 50e6
+        assert result.operations_us is not None and result.operations_us["Device_Conv2D"] > 0
+        assert not any(name.startswith("Host_") and name != "Host_IDLE" for name in result.operations_us)
     assert manifest["gpu"].endswith("on 1 thread")
     assert manifest["frameworks"].keys() == {"pytorch"}
     assert (manifest["device"], manifest["instance"]) == ("cpu", "stand-in")
@@ -125,21 +133,21 @@ def in_this_process(precision: Precision, batch_size: int) -> CellResult:
 
 def test_both_frameworks_measure_a_cell_go_their_way_of_mixed_precision_and_tell_too_large_a_batch(in_keras):
     """As on a GPU: casts, a scaled loss, its gradients scaled back; only the command refuses it on a processor."""
-    found = in_this_process("amp", 4)
-    assert (found.status, found.why) == ("ok", "")
+    result = in_this_process("amp", 4)
+    assert (result.status, result.why) == ("ok", "")
     plain = in_this_process("fp32", 4)
-    for amp, fp32 in ((found.operations_us, plain.operations_us),
+    for amp, fp32 in ((result.operations_us, plain.operations_us),
                       (in_keras["amp"]["operations_us"], in_keras["fp32"]["operations_us"])):  # fmt: skip
         assert set(amp) - set(fp32)
     assert in_keras["amp"]["status"] == "ok"
-    found = in_keras["fp32"]
-    assert (found["status"], found["why"]) == ("ok", "")
-    assert len(found["latency_repeats_ms"]) == 2 and min(found["latency_repeats_ms"]) > 0
-    assert found["operations_us"]["Device_Conv2DBackpropFilter"] > 0
+    result = in_keras["fp32"]
+    assert (result["status"], result["why"]) == ("ok", "")
+    assert len(result["latency_repeats_ms"]) == 2 and min(result["latency_repeats_ms"]) > 0
+    assert result["operations_us"]["Device_Conv2DBackpropFilter"] > 0
     # One warms up, two are timed, one is profiled, and again where it was slow: none is trained for nothing.
-    assert 4 <= found["steps"] <= 4 + MAX_REPEATS
-    found = in_this_process("fp32", 10**10)
-    assert found.status == "out-of-memory" and "memory" in found.why and "\n" not in found.why
+    assert 4 <= result["steps"] <= 4 + MAX_REPEATS
+    result = in_this_process("fp32", 10**10)
+    assert result.status == "out-of-memory" and "memory" in result.why and "\n" not in result.why
     assert in_keras["too large"]["status"] == "out-of-memory"
     assert in_keras["too large"]["why"].startswith("ResourceExhaustedError: ")
 
@@ -151,10 +159,10 @@ def test_a_gpu_s_recording_keeps_its_device_rows_and_its_own_peak(tmp_path, repo
     recording = Recording(record_plan(tmp_path / "profile.json"), engine=None)
     recording.latencies_ms, recording.peak_memory_mib = [210.12345, 209.0], 512.5
     recording.plan.output.write_bytes(sample.read_bytes())
-    found = result_of_recording(recording, task)
+    recorded = result_of_recording(recording, task)
     true = read_profile(sample.read_bytes(), sample.name).operations
-    assert found.operations_us == true and sum(name.startswith("Device_") for name in true) > 10
-    assert (found.peak_memory_bytes, found.latency_repeats_ms) == (round(512.5 * 2**20), (210.1234, 209.0))
+    assert recorded.operations_us == true and sum(name.startswith("Device_") for name in true) > 10
+    assert (recorded.peak_memory_bytes, recorded.latency_repeats_ms) == (round(512.5 * 2**20), (210.1234, 209.0))
 
 
 @pytest.fixture
@@ -192,8 +200,8 @@ def ending(monkeypatch):
 def test_how_a_process_died_is_recorded(script, status, why, ending, monkeypatch):
     monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "0")
     ending(script)
-    found = measure(CellTask("pytorch", Cell("pytorch", "fp32", "LeNet5", 32, 4), "cpu", 1))
-    assert (found.status, found.why) == (status, why)
+    result = measure(CellTask("pytorch", Cell("pytorch", "fp32", "LeNet5", 32, 4), "cpu", 1))
+    assert (result.status, result.why) == (status, why)
     ending("sleep 600")
     assert measure(CellTask("pytorch", Cell("pytorch", "fp32", "LeNet5", 32, 4), "cpu", 1, timeout_s=0.1)).why.endswith(
         "0.1 s"
@@ -202,14 +210,14 @@ def test_how_a_process_died_is_recorded(script, status, why, ending, monkeypatch
 
 def test_cells_that_all_fail_stop_the_collection_and_are_measured_again(tmp_path, ending):
     machine = MeasuringMachine("cpu", "none", None, "", 1, {"pytorch": Seen("2.13.0")}, {"pytorch": 4.0})
-    expected = Expected({"pytorch": 4.0}, 15, 600.0, load_gpus().find("Tesla T4"))
+    expected = ExpectedTimes({"pytorch": 4.0}, 15, 600.0, load_gpus().find("Tesla T4"))
     grid = Grid(("LeNet5", "MNIST_CNN"), (32,), (16, 32, 64, 128), ("fp32",), ("pytorch",))
     cells = grid_cells(grid)
     ending("echo 'GPU is lost' >&2; exit 1")
     with open_store(tmp_path / "c", MANIFEST) as store, pytest.raises(InputError, match=r"GPU is lost.*--retry"):
         collect(cells, machine, store, expected, CellTask("pytorch", device="cpu"))
     # One network alone may well be what fails.
-    assert [one.cell for one in read_collection(tmp_path / "c")[1]] == cells[:5]
+    assert [result.cell for result in read_collection(tmp_path / "c")[1]] == cells[:5]
     with open_store(tmp_path / "c", MANIFEST) as store:
         store.retry()
         collect(cells[:4], machine, store, expected, CellTask("pytorch", device="cpu"))
@@ -270,17 +278,17 @@ def folder(tmp_path):
 
 @pytest.mark.parametrize("framework", [pytest.param(name, marks=mark) for name, mark in NEEDS.items()])
 def test_the_rate_of_a_folder_of_every_kind_of_image(folder, framework):
-    found = measure_loading(folder, (framework,), pixels=32, seconds=0.2)
-    assert (found["framework"], found["images"], found["pixels"]) == (framework, len(IMAGE_ENDINGS), 32)
+    rates = measure_loading(folder, (framework,), pixels=32, seconds=0.2)
+    assert (rates["framework"], rates["images"], rates["pixels"]) == (framework, len(IMAGE_ENDINGS), 32)
     # A small image takes less than a tenth of a second, and more than a microsecond.
-    assert 10 < found["images_per_s_per_vcpu"] < 1e6
+    assert 10 < rates["images_per_s_per_vcpu"] < 1e6
 
 
 @NEEDS["tensorflow"]
 def test_the_command_says_what_to_count_with_and_refuses_what_is_no_image(folder, document, run, tmp_path):
-    found = document("collect", "--loading", folder, "--pixels", "32", "--frameworks", "tensorflow")
-    assert list(found) == ["framework", "images_per_s", "vcpus", "images", "pixels", "images_per_s_per_vcpu"]
-    assert found["images_per_s_per_vcpu"] == found["images_per_s"] / found["vcpus"]
+    answer = document("collect", "--loading", folder, "--pixels", "32", "--frameworks", "tensorflow")
+    assert list(answer) == ["framework", "images_per_s", "vcpus", "images", "pixels", "images_per_s_per_vcpu"]
+    assert answer["images_per_s_per_vcpu"] == answer["images_per_s"] / answer["vcpus"]
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "text.jpg").write_text("no image")
     with pytest.raises(InputError, match="can't be loaded"):

@@ -10,7 +10,7 @@ from profet_collect.networks import MEASURED, NEWER, OF_TORCHVISION, classes_at,
 from profet_collect.run import (
     BATCH_SIZES,
     PIXELS,
-    Expected,
+    ExpectedTimes,
     Grid,
     Timed,
     grid_cells,
@@ -29,8 +29,8 @@ from tests.recorder.runs import needs
 GRID = Grid(parse_models("measured"), PIXELS, BATCH_SIZES, ("fp32",), ("tensorflow",))
 
 
-def expected_on(gpu: str) -> Expected:
-    return Expected({"tensorflow": 12.0, "pytorch": 6.0}, 15, 600.0, load_gpus().find(gpu))
+def expected_on(gpu: str) -> ExpectedTimes:
+    return ExpectedTimes({"tensorflow": 12.0, "pytorch": 6.0}, 15, 600.0, load_gpus().find(gpu))
 
 
 def test_the_grid_of_the_published_measurements_has_its_355_cells_and_every_dimension_multiplies():
@@ -57,14 +57,14 @@ def test_quick_takes_the_head_of_a_table_that_tells_more_with_every_stretch_and_
     # On the GPUs that chose them; 12 % and 9 % is what is asked of 20 and 50 cells.
     assert errors[19] < 12 and errors[49] < 9
     head = list(quick_workloads())
-    found = quick_cells(GRID, lambda _: 15.0, within_s=300.0)
-    assert [(one.model, one.pixels, one.batch_size) for one in found] == head[:20]
-    assert known_error(found) == (20, list(quick_workloads().values())[19])
+    cells = quick_cells(GRID, lambda _: 15.0, within_s=300.0)
+    assert [(planned.model, planned.pixels, planned.batch_size) for planned in cells] == head[:20]
+    assert known_error(cells) == (20, list(quick_workloads().values())[19])
     # One that takes more than a tenth of the time isn't worth ten others.
     slow = quick_cells(GRID, lambda cell: 100.0 if cell.model == head[0][0] else 15.0, within_s=300.0)
-    assert head[0] not in [(one.model, one.pixels, one.batch_size) for one in slow]
+    assert head[0] not in [(planned.model, planned.pixels, planned.batch_size) for planned in slow]
     # The table has no error of cells with one of its own missing.
-    assert known_error(slow) is None and known_error([*found[:7], *found[8:]]) == (
+    assert known_error(slow) is None and known_error([*cells[:7], *cells[8:]]) == (
         7,
         list(quick_workloads().values())[6],
     )
@@ -84,7 +84,7 @@ CELL, LARGE = Cell("tensorflow", "fp32", "LeNet5", 32, 16), Cell("tensorflow", "
 
 
 @pytest.fixture
-def expected() -> Expected:
+def expected() -> ExpectedTimes:
     return expected_on("Tesla T4")
 
 
@@ -127,8 +127,8 @@ pytorch = needs("torch")
 
 def parameter_count(module) -> int:
     """As the measurements count them: running averages among them, the number of batches seen not."""
-    values = [*module.parameters(), *(one for one in module.buffers() if one.is_floating_point())]
-    return sum(one.numel() for one in values)
+    values = [*module.parameters(), *(buffer for buffer in module.buffers() if buffer.is_floating_point())]
+    return sum(value.numel() for value in values)
 
 
 @pytorch
@@ -144,7 +144,7 @@ def test_pytorch_has_the_parameters_of_all_measured_architectures_and_names_what
         for row in own:
             pixels = int(row["pixels"])
             network = build(row["model"], pixels, classes_at(pixels))
-            trainable = sum(one.numel() for one in network.parameters())
+            trainable = sum(parameter.numel() for parameter in network.parameters())
             assert [parameter_count(network), trainable] == [int(row["parameters"]), int(row["trainable"])], row
     with pytest.raises(InputError, match="torchvision does not have it"):
         build("InceptionResNetV2", 128, 100)
@@ -161,17 +161,17 @@ def test_torchvision_s_networks_have_the_counted_parameters(name):
     counts = counts_of(name, 128)
     # Keras' Inception has no scales in its normalizations.
     scales = 17_216 if name == "InceptionV3" else 0
-    assert sum(one.numel() for one in network.parameters()) == counts.trainable_parameters + scales
+    assert sum(parameter.numel() for parameter in network.parameters()) == counts.trainable_parameters + scales
     assert network.eval()(torch.zeros(2, 3, 128, 128)).shape == (2, 100)
 
 
 def test_keras_has_the_counted_parameters(in_keras):
     sizes = {name for name, _, _ in in_keras["parameters"]}
     assert sizes == {*MEASURED, *NEWER} - {"InceptionResNetV2", *missing("tensorflow")}
-    for *size, found in in_keras["parameters"]:
+    for *size, built in in_keras["parameters"]:
         counts = counts_of(*size)
-        assert found[1:] == [counts.trainable_parameters, counts.classes], size
-        assert found[0] == counts.parameters or size[0] in NEWER, size
+        assert built[1:] == [counts.trainable_parameters, counts.classes], size
+        assert built[0] == counts.parameters or size[0] in NEWER, size
 
 
 def test_a_network_that_a_framework_lacks_is_skipped(monkeypatch):

@@ -58,8 +58,8 @@ def environment(repository: Path) -> dict[str, str]:
 def numbers(folder: Path) -> list[int]:
     """The cells that are there; each must hold just what was written."""
     _, results = read_collection(folder)
-    assert all(one == result(one.cell.repeat) for one in results)
-    return [one.cell.repeat for one in results]
+    assert all(kept == result(kept.cell.repeat) for kept in results)
+    return [kept.cell.repeat for kept in results]
 
 
 def test_torn_at_any_byte_no_whole_cell_is_lost_and_no_half_one_read():
@@ -67,8 +67,8 @@ def test_torn_at_any_byte_no_whole_cell_is_lost_and_no_half_one_read():
     data = b"".join(lines)
     ends = [sum(map(len, lines[: number + 1])) for number in range(len(lines))]
     for point in range(len(data) + 1):
-        found = [(one.cell.repeat, end) for one, end in whole_lines(data[:point], "cells.jsonl")]
-        assert found == [(number, end) for number, end in enumerate(ends) if end <= point]
+        whole = [(kept.cell.repeat, end) for kept, end in whole_lines(data[:point], "cells.jsonl")]
+        assert whole == [(number, end) for number, end in enumerate(ends) if end <= point]
     lines[1] = lines[1].replace(b'"pixels":32', b'"pixels":64')
     with pytest.raises(InputError, match=r"line 2 of cells\.jsonl is"):
         list(whole_lines(b"".join(lines), "cells.jsonl"))
@@ -187,8 +187,8 @@ def test_what_did_not_run_is_forgotten_to_be_measured_again(tmp_path):
     ended = [replace(result(number), status=status, why="so", batch_latency_ms=None, latency_repeats_ms=())
              for number, status in ((1, "failed"), (2, "out-of-memory"))]  # fmt: skip
     with open_store(tmp_path / "c", MANIFEST) as store:
-        for one in (result(0), *ended, result(3)):
-            store.append(one)
+        for ended_result in (result(0), *ended, result(3)):
+            store.append(ended_result)
     assert read_collection(tmp_path / "c")[1][1:3] == tuple(ended), "kept with their reason"
     with open_store(tmp_path / "c", MANIFEST) as store:
         store.retry()

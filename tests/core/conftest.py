@@ -1,4 +1,4 @@
-"""A tiny models folder of hand-made members, so that expected predictions can be worked out by hand."""
+"""The shipped context; and a tiny models folder of hand-made members, to work out predictions by hand."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from profet_core import Catalog, Models
+from profet_core.answers.context import Context
+from profet_core.catalog import load_gpus
 from profet_core.files import manifest_checksum, sha256_hex, shipped_folder
 from profet_core.prediction.models import SCHEMA_VERSION
 from profet_core.transfer.model import TRANSFER_NAME
@@ -51,6 +54,11 @@ def tiny_manifest() -> dict:
         "members": [],
         "files": {},
     }
+
+
+@pytest.fixture(scope="session")
+def context(models: Models, catalog: Catalog) -> Context:
+    return Context(models, catalog, load_gpus())
 
 
 @pytest.fixture

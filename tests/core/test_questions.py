@@ -22,6 +22,7 @@ from profet_core.training.scaling_model import Strategy
 from profet_core.training.several_gpus import GRADIENT_BYTES
 from profet_profiles import Profile
 
+CURVE = {"instance": "T4", "axis": "batch", "min_ms": 10, "max_ms": 90, "at": 64}
 PROFILE = {"profile": Profile({"Device_Conv2D": 1.0})}
 QUESTIONS = (InstancesQuestion, PredictQuestion, AdviseQuestion, EstimateQuestion, ScaleoutQuestion, ScaleQuestion)
 
@@ -78,9 +79,10 @@ def test_a_value_and_its_text_are_the_same(given, texts, expected):
         ({"images": None, "epochs": 2}, ("epochs", "images")),
         ({"images": 5, "network": "VGG16", "parameters": 5}, ("parameters", "network")),
         ({"images": 5, "interruptions": "2"}, ("interruptions", "market")),
+        ({**CURVE, "fixed_classes": True}, ("fixed_classes", "axis")),
     ],
 )
 def test_what_can_t_be_used_names_its_fields(given, fields):
     with pytest.raises(InputError) as refused:
-        ask(AdviseQuestion, {**PROFILE, **given})
+        ask(ScaleQuestion if "axis" in given else AdviseQuestion, given if "axis" in given else {**PROFILE, **given})
     assert refused.value.fields == fields and str(refused.value).isprintable()

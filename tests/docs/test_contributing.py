@@ -19,9 +19,9 @@ def followed(contributing: str, tree: Path, title: str) -> list[str]:
     write(recipe, tree)
     done = run_commands(recipe, tree)
     assert done, "a recipe ends in commands"
-    for each in done:
-        assert each.returncode == 0, f"{each.args}\n{each.stdout}\n{each.stderr}"
-    return [each.stdout for each in done]
+    for process in done:
+        assert process.returncode == 0, f"{process.args}\n{process.stdout}\n{process.stderr}"
+    return [process.stdout for process in done]
 
 
 def predicted(tree: Path, target: str) -> dict:

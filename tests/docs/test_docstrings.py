@@ -25,32 +25,32 @@ def entries(docstring: str) -> Iterator[str]:
         if ENTRY.match(line):
             below = lines[number + 1 :]
             end = next((n for n, one in enumerate(below) if not one.startswith("    ")), len(below))
-            yield " ".join([line, *(one.strip() for one in below[:end])])
+            yield " ".join([line, *(line_below.strip() for line_below in below[:end])])
 
 
 def problems(source: str, *, needs_heading: bool) -> list[str]:
     """Entries of a module's docstrings that share a line with another, or stand below no heading."""
-    found = []
+    wrong = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node) or ""
             listed = list(entries(text))
-            found += [entry for entry in listed if SECOND.search(entry)]
+            wrong += [entry for entry in listed if SECOND.search(entry)]
             if listed and needs_heading and not HEADING.search(text):
-                found.append(f"no heading: {listed[0]}")
-    return found
+                wrong.append(f"no heading: {listed[0]}")
+    return wrong
 
 
 def test_each_entry_has_a_line_and_in_the_app_a_heading():
     folders = [path for path in ROOT.iterdir() if path.name.startswith("profet_") or path.name in WITH_HEADINGS]
     folders += [ROOT / name for name in ("benchmarks", "docs", "deploy", "tests")]
-    found = {
+    missing = {
         path.relative_to(ROOT).as_posix(): wrong
         for folder in folders
         for path in folder.rglob("*.py")
         if (wrong := problems(path.read_text(encoding="utf-8"), needs_heading=folder.name in WITH_HEADINGS))
     }
-    assert found == {}
+    assert missing == {}
 
 
 def test_two_entries_on_a_line_are_seen():

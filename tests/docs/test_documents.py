@@ -88,8 +88,8 @@ def test_what_a_document_names_is_there_and_nothing_of_a_machine_is_told(name):
     # Not what the documented commands write here.
     roots = {path.name for path in ROOT.iterdir()} - {".venv", "collected", "measured"}
     for span in spans(text_of(name)):
-        found = re.fullmatch(r"[\w.\-]+(?:/[\w.\-]+)*/?", span)
-        if found and "/" in span and span.split("/")[0] in roots and "NAME" not in span:
+        path = re.fullmatch(r"[\w.\-]+(?:/[\w.\-]+)*/?", span)
+        if path and "/" in span and span.split("/")[0] in roots and "NAME" not in span:
             assert (ROOT / span).exists() or span.startswith("models/"), f"{name} names {span}"
     made = set(re.findall(r"^([a-z]+):", text_of("Makefile"), re.MULTILINE))
     for line in command_lines(text_of(name)):
@@ -130,7 +130,7 @@ def test_every_command_has_its_section_and_every_setting_of_a_link_is_documented
     documented = re.findall(r"^## profet (\w+)$", text_of("docs/COMMANDS.md"), re.MULTILINE)
     assert sorted(documented) == sorted(re.findall(r"^    (\w+)(?: |$)", help_of(), re.MULTILINE))
     # Costs beside the steps are the options of `profet advise`.
-    keys = [f"{key}_*" if one.each else key for key, one in LINKED.items() if key not in COST_FIELDS]
+    keys = [f"{key}_*" if one.is_mapping else key for key, one in LINKED.items() if key not in COST_FIELDS]
     rows = re.findall(r"^\| (`.+?) \|", section(text_of("docs/APP.md"), "Settings in a link"), re.MULTILINE)
     listed_keys = [key for row in rows for key in re.findall(r"`([^`]+)`", row)]
     assert sorted(listed_keys) == sorted(keys)
@@ -158,13 +158,13 @@ def test_the_json_has_the_keys_that_are_documented(command, capsys, tmp_path, mo
 
 def key_lists(text: str) -> dict[str, list[str]]:
     """Where ("" for the document itself) -> its keys, of a `keys` block."""
-    found: dict[str, str] = {}
+    listed: dict[str, str] = {}
     where = ""
     for line in text.splitlines():
         if begins := re.match(r"([\w.*]+|\[\]): ", line):
             where, line = begins[1], line[begins.end() :]
-        found[where] = f"{found.get(where, '')} {line}"
-    return {name: [key.strip() for key in keys.split(",") if key.strip()] for name, keys in found.items()}
+        listed[where] = f"{listed.get(where, '')} {line}"
+    return {name: [key.strip() for key in keys.split(",") if key.strip()] for name, keys in listed.items()}
 
 
 def test_the_examples_of_profiles_are_read_and_predicted_from(models, catalog, samples):
@@ -175,8 +175,8 @@ def test_the_examples_of_profiles_are_read_and_predicted_from(models, catalog, s
     assert not second.ignored and second.meta.step_latency_ms == 203.295
     sample = samples["resnet50-128px-b64-g4dn"]
     for profile in (first, second):
-        found = predict(models, catalog, profile, sample.anchor, latency_ms=sample.latency_ms).latencies_ms
-        assert found["g3s.xlarge"] == pytest.approx(sample.measured_ms["g3s.xlarge"], rel=0.15)
+        prediction = predict(models, catalog, profile, sample.anchor, latency_ms=sample.latency_ms).latencies_ms
+        assert prediction["g3s.xlarge"] == pytest.approx(sample.measured_ms["g3s.xlarge"], rel=0.15)
 
 
 def test_every_field_of_meta_is_documented_and_every_format_listed():

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 from msgspec.structs import asdict
 
+from docs.figures import README, report, with_figures
 from profet_core.layers.measured import SHARES
 from profet_core.prediction.counts import WEIGHTS
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def report(name: str) -> dict:
-    return json.loads((ROOT / "models" / name).read_text(encoding="utf-8"))
 
 
 def rows(name: str) -> dict[str, list[str]]:
@@ -76,18 +72,9 @@ def test_accuracy_s_table_is_the_validation_s_its_first_line_that_of_networks_un
         assert abs(float(cell.split("original ")[1].split("%")[0]) - theirs) < 0.3
 
 
-def test_readme_s_figures_are_the_reports(validation):
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    transfer, real = report("gpus_validation.json")["left_out_gpus"], report("real_profiles.json")["mean"]
-    (left_out,) = percent(validation["default"]["without_twin"]["mape_with_latency"])
-    mean, worst = percent(*(transfer[of]["mape_with_latency"] for of in ("mean", "worst")))
-    assert f"| **{left_out}** | eight architectures" in readme
-    assert f"| **{mean}**, worst pair {worst} | unprofiled GPUs as targets" in readme
-    anchors = report("gpus_validation.json")["left_out_anchors"]
-    mean, worst = percent(*(anchors[of]["mape_with_latency"] for of in ("mean", "worst")))
-    assert f"(as anchors: **{mean}**, worst pair {worst})" in readme
-    assert f"| **{both(real)[0]}** |" in readme and f"{real['n']} predictions" in readme
-    assert f"intervals covered {validation['default']['mean']['coverage_90']:.1f}%" in readme
+def test_readme_s_figures_are_of_today():
+    readme = README.read_text(encoding="utf-8")
+    assert with_figures(readme) == readme, "python -m docs.figures"
 
 
 def test_accuracy_s_other_figures_are_the_reports():
@@ -162,17 +149,11 @@ def test_several_gpus_are_the_report_s():
     ):
         stated = found[f"{title} ({errors['n']:,}), network held out"]
         assert stated[:2] == percent(errors["mape"], errors["perfect_mape"])
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    mape, perfect = percent(ring["mape"], ring["perfect_mape"])
-    assert f"| **{mape}** (perfect scaling: {perfect}) | 2 to 8 GPUs with ring all-reduce" in readme
     geforce = throughputs["gpu"]["by_fold"]["GeForce RTX 3090"]["mape"]
     assert f"{geforce:.1f}%)" in (ROOT / "docs/ACCURACY.md").read_text(encoding="utf-8")
 
 
 def test_errors_by_measured_cells_are_the_report_s():
-    (row,) = [row for row in report("cells_validation.json")["rows"] if row["cells"] == 20]
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"the error there is **{row['mean']:.1f}%**" in text and "With 20 steps measured" in text
     text = " ".join((ROOT / "docs" / "ACCURACY.md").read_text(encoding="utf-8").split())
     for row in report("cells_validation.json")["rows"]:
         assert f"{row['cells']} cell{'s' if row['cells'] > 1 else ''} {row['mean']:.1f}%" in text
@@ -186,11 +167,3 @@ def test_accuracy_s_table_without_a_profile_is_the_report_s():
         figures = percent(row["mape"], row["alone"], row["ratio"], row["peaks"], row["coverage_90"])
         assert found[row["kind"]] == [str(row["n"]), *figures]
     assert accuracy["measured_shares"] == SHARES._asdict()
-    judged = {row["held_out"]: row for row in accuracy["judged"]}
-    names = ("families, all other published rows", "families, RTX 3090 AMP, NCHW", "PROFET's cells: networks")
-    published, amp, known = (judged[name]["mape"] for name in names)
-    stated = rows("README.md")[f"{published:.1f}% (RTX 3090 in AMP: {amp:.1f}%, PROFET's networks: {known:.1f}%)"]
-    assert stated[0].startswith("published networks without a profile")
-    (pair,) = [row for row in accuracy["measured_pairs"] if row["kind"] == "FP32 or TF32: other generation"]
-    stated = rows("README.md")[f"{pair['mape']:.1f}% (peak FLOPs: {pair['peaks']:.1f}%)"]
-    assert stated[0].endswith("from a step on another generation")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from docs.locked import CLEAN, DOCUMENT, FOUND, LOCK, UNREACHABLE, document, is_permitted, licensed, locked, report
+from profet_lab.measurements.tables import data_folder
 
 
 def test_every_license_is_permitted_and_the_list_is_of_today():
@@ -45,15 +48,15 @@ def test_the_bill_of_materials_is_the_lock_s(repository):
 
 def hashes(lock) -> dict[tuple[str, str], set[str]]:
     """Package and version -> hashes of its files."""
-    found: dict[tuple[str, str], set[str]] = {}
+    listed: dict[tuple[str, str], set[str]] = {}
     requirements = iter(locked(lock))
     for line in lock.read_text(encoding="utf-8").splitlines():
         if line[:1].isalnum():
             requirement = next(requirements)
-            current = found.setdefault((requirement.name, next(iter(requirement.specifier)).version), set())
+            current = listed.setdefault((requirement.name, next(iter(requirement.specifier)).version), set())
         elif "--hash=sha256:" in line:
             current.add(line.partition("--hash=sha256:")[2].rstrip("\\ "))
-    return found
+    return listed
 
 
 def test_an_audit_that_asked_nobody_does_not_look_clean(capsys):
@@ -65,3 +68,14 @@ def test_an_audit_that_asked_nobody_does_not_look_clean(capsys):
     assert "b 2: PYSEC-1, fixed in 3" in capsys.readouterr().out
     assert report([clean, skipped]) == UNREACHABLE
     assert "Not audited" in capsys.readouterr().err
+
+
+def test_every_source_of_the_measurements_is_named_with_its_license(repository):
+    throughput = pd.read_csv(data_folder() / "external/training_throughput.csv", usecols=["source_repo"])
+    notice, table = ((repository / name).read_text(encoding="utf-8") for name in ("NOTICE", "data/README.md"))
+    for source in set(throughput.source_repo):
+        assert source in table and source.split("/")[0] in notice, source
+    for path in data_folder().rglob("*"):
+        if path.suffix in (".csv", ".parquet"):
+            rows = pq.read_metadata(path).num_rows if path.suffix == ".parquet" else len(pd.read_csv(path, usecols=[0]))
+            assert f"| `{path.relative_to(data_folder())}` | {rows:,} |" in table, path

@@ -84,10 +84,10 @@ def wrong_tokens(content: bytes, dice: random.Random) -> bytes:
     """JSON or CSV with some numbers, texts and whole objects replaced by others, dropped or repeated."""
     data = bytearray(content)
     for _ in range(_few(dice)):
-        if found := _TOKEN.search(data, dice.randrange(len(data))):
+        if token := _TOKEN.search(data, dice.randrange(len(data))):
             other = _TOKEN.search(data, dice.randrange(len(data)))
-            choices = [dice.choice(ODD), bytes(other[0]) if other else b"0", b"", bytes(found[0]) * 2]
-            data[found.start() : found.end()] = dice.choice(choices)
+            choices = [dice.choice(ODD), bytes(other[0]) if other else b"0", b"", bytes(token[0]) * 2]
+            data[token.start() : token.end()] = dice.choice(choices)
     return bytes(data)
 
 

@@ -244,7 +244,14 @@ def test_a_measured_step_is_scaled_out_without_a_profile(post):
 
 
 def test_a_network_s_name_in_the_place_of_a_profile_needs_a_batch_size_and_to_be_known(post):
-    for body, said in (({"profile": "nonet", "profiled_batch": 8}, "nonet"), ({"profile": "vgg16"}, "profiled_batch")):
+    named = {"profile": "vgg16", "profiled_batch": 8}
+    for body, said in (
+        ({**named, "profile": "nonet"}, "nonet"),
+        ({"profile": "vgg16"}, "profiled_batch"),
+        ({**named, "latency_ms": 50.0}, "anchor"),
+        ({**named, "steps": 2}, "steps"),
+        ({**named, "method": "profet"}, "method"),
+    ):
         refused = post("/v1/predict", body)
         assert refused.status == 422 and said in refused.error
     found = post("/v1/predict", {"profile": "vgg16", "profiled_batch": 8, "targets": ["p3.2xlarge"]}).document

@@ -76,7 +76,7 @@ BESIDE = {
 }
 #: Fields that are left out beside these.
 EXCLUDED = {"without_latency": "latency_ms", "with_loading": "images_per_s_per_vcpu", "parameters": "network"}
-EXCLUDED |= {"global_batch": "batch", "precision": "step_ms"}
+EXCLUDED |= {"global_batch": "batch", "precision": "step_ms", "checkpointing": "step_ms"}
 OF_PROFILE = (
     "anchor",
     "latency_ms",
@@ -251,6 +251,7 @@ TOGETHER = [
     ("predict", {"measured_trace_latency_ms": 203.0}, "measured_trace"),
     ("scaleout", {"spot_discount": 0.5, **MEASURED}, "market"),
     ("scaleout", {"precision": "amp", **MEASURED}, "step_ms"),
+    ("scaleout", {"checkpointing": True, **MEASURED}, "step_ms"),
 ]
 
 

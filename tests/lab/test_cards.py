@@ -133,8 +133,8 @@ def test_a_missing_torn_or_changed_report_or_one_of_other_models_is_refused(tmp_
 
 
 def test_the_figures_aimed_at_are_reached(models):
-    found = shipped("gpus_validation.json")
-    targets, anchors, served = found["left_out_gpus"], found["left_out_anchors"], found["served"]
+    report = shipped("gpus_validation.json")
+    targets, anchors, served = report["left_out_gpus"], report["left_out_anchors"], report["served"]
     assert len(targets["directions"]) == 12
     assert targets["mean"]["mape_with_latency"] <= 10 and anchors["mean"]["mape_with_latency"] <= 10.5
     assert max(row["mape_with_latency"] for row in targets["directions"]) <= 15
@@ -143,7 +143,7 @@ def test_the_figures_aimed_at_are_reached(models):
     assert np.mean([abs(row["slower"]) for row in served["points"]]) <= 6
     # The one published AMP run of a B200, 1.02, is limited by something else.
     assert 1.2 <= served["b200_amp_over_tf32"] <= 1.7
-    memory = found["memory"]
+    memory = report["memory"]
     layers, served, recorded = memory["arithmetic"], memory["served"], memory["recorded"]
     assert layers["always_fits"] == pytest.approx(0.918, abs=1e-3) and layers["accuracy"] > 0.97
     assert layers["cant_tell"] < 0.06 and layers["strict_false_fits"] <= 0.005
@@ -156,10 +156,10 @@ def test_the_figures_aimed_at_are_reached(models):
     assert profile["decided_accuracy"] > 0.98 and served["that it ran"]["decided_accuracy"] == 1
     assert profile["cant_tell"] < served["meta without times"]["cant_tell"] < 0.3
     assert (peak["cells"], peak["did_not_run"]) == (profile["cells"], profile["did_not_run"]) == (5520, 352)
-    found, model = shipped("estimate_validation.json"), load_rates(SHIPPED)
-    assert found["estimate_checksum"] == model.checksum
-    assert str(found["steps"]) == model.fitted_on["steps"]
-    rows = {row["held_out"]: row for row in found["judged"]}
+    report, model = shipped("estimate_validation.json"), load_rates(SHIPPED)
+    assert report["estimate_checksum"] == model.checksum
+    assert str(report["steps"]) == model.fitted_on["steps"]
+    rows = {row["held_out"]: row for row in report["judged"]}
     most = {
         "families, RTX 3090 AMP, NCHW": 18,
         "families, RTX 3090 AMP, NCHW: depthwise": 20,
@@ -170,5 +170,5 @@ def test_the_figures_aimed_at_are_reached(models):
     }
     assert {name: rows[name]["mape"] <= limit for name, limit in most.items()} == dict.fromkeys(most, True)
     for case in ("ordinary", "depthwise"):
-        assert 85 <= found["inside"][case]["coverage_90"] <= 95
+        assert 85 <= report["inside"][case]["coverage_90"] <= 95
     assert shipped("validation.json")["models_checksum"] == models.manifest["checksum"]

@@ -82,10 +82,10 @@ def test_a_class_that_hardly_any_training_profile_has_is_zeroed(many, bank):
     # Of D, the class is excluded and scaled by a power of the typical ratio, here one half.
     inputs = fold_inputs(bank, PairTraining(*PAIR, learned, False), ~learned, trees.unseen[0])
     assert not inputs.classes_ms[:, depthwise].any()
-    found = trees.predict(0, inputs, bank.device_classes)
+    prediction = trees.predict(0, inputs, bank.device_classes)
     without = trees.predict(0, replace(inputs, unknown_ms=0 * inputs.unknown_ms), bank.device_classes)
     unknown_ms = many.times_us["slow"][~learned, column] / 1_000
-    np.testing.assert_allclose(found - without, unknown_ms * 0.5**UNKNOWN_POWER)
+    np.testing.assert_allclose(prediction - without, unknown_ms * 0.5**UNKNOWN_POWER)
 
 
 def test_each_has_a_model_of_its_own(bank):
@@ -182,8 +182,8 @@ def test_spoilt_rows_of_a_real_architecture_change_no_member(uncompiled, measure
     held_out = measurements.architectures == "MobileNetV2"
     training = PairTraining("g3s.xlarge", "p2.xlarge", ~held_out, known, sizes)
     one, other = (
-        fit_member(class_bank(each), member, [training], seed=0, steps=3)
-        for each in (measurements, without_numbers(measurements, held_out))
+        fit_member(class_bank(measured), member, [training], seed=0, steps=3)
+        for measured in (measurements, without_numbers(measurements, held_out))
     )
     for name in ("constants", "typical_log_ratio", "unseen"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)

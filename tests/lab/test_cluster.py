@@ -29,8 +29,8 @@ def cluster():
     once = {"allowed_failures": 0}
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", scheduler_kwargs=once
-    ) as found:
-        yield found
+    ) as local:
+        yield local
 
 
 @pytest.fixture(scope="module")
@@ -67,9 +67,9 @@ def test_a_cluster_gives_the_same_numbers_to_the_last_digit(cluster, some):
 def test_tasks_are_done_by_the_workers_and_come_back_in_their_order(cluster):
     counted: list[int] = []
     with on_cluster(cluster.scheduler_address):
-        found = run_tasks(divmod, [(number, 3) for number in range(20)], progress=counted.append)
+        results = run_tasks(divmod, [(number, 3) for number in range(20)], progress=counted.append)
         processes = run_tasks(os.getpid, [()] * 4)
-    assert found == [divmod(number, 3) for number in range(20)]
+    assert results == [divmod(number, 3) for number in range(20)]
     assert os.getpid() not in processes
     assert counted == [20]
     assert run_tasks(os.getpid, [(), ()]) == [os.getpid()] * 2

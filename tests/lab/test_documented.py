@@ -53,11 +53,11 @@ def test_fewer_than_two_names_need_no_linkage(names):
 
 def test_clusters_of_the_real_names_are_those_of_the_baseline(measurements):
     spec = fit_features(measurements, np.ones(len(measurements.workloads), bool))
-    found = operations(spec.clusters)
-    assert len(found) == 23
-    assert ("AvgPool", "AvgPoolGrad", "MaxPool", "MaxPoolGrad") in found
-    assert ("ConcatV2", "Conv2D") in found
-    assert ("DepthwiseConv2dNative",) in found
+    times_us = operations(spec.clusters)
+    assert len(times_us) == 23
+    assert ("AvgPool", "AvgPoolGrad", "MaxPool", "MaxPoolGrad") in times_us
+    assert ("ConcatV2", "Conv2D") in times_us
+    assert ("DepthwiseConv2dNative",) in times_us
     assert len(spec.host_operations) == 10
 
 
@@ -83,13 +83,16 @@ def test_a_network_learns_the_same_whatever_its_neighbors_are(uncompiled):
 
 def fitted(*measured, epochs: int):
     """C held out of each."""
-    return [fit_folds(each, [("slow", "fast", frozenset({"C"}))], seed=0, epochs=epochs)[0] for each in measured]
+    return [
+        fit_folds(measurements, [("slow", "fast", frozenset({"C"}))], seed=0, epochs=epochs)[0]
+        for measurements in measured
+    ]
 
 
 def test_a_fold_learns_the_relation_of_its_training_rows(small):
-    (found,) = fitted(small, epochs=200)
+    (fold,) = fitted(small, epochs=200)
     rows = small.architectures == "A"
-    members_ms = found.predict(small.operations, small.times_us["slow"][rows], small.latency_ms["slow"][rows])
+    members_ms = fold.predict(small.operations, small.times_us["slow"][rows], small.latency_ms["slow"][rows])
     np.testing.assert_allclose(members_ms["line"], small.latency_ms["fast"][rows], rtol=1e-6)
     assert np.mean(np.abs(members_ms["dense"] / small.latency_ms["fast"][rows] - 1)) < 0.25
 
@@ -99,7 +102,7 @@ def test_poisoned_rows_of_the_held_out_architecture_change_nothing(uncompiled, s
     clean, blind = fitted(small, poisoned, epochs=3)
     assert clean.features == blind.features
     members_ms = [
-        each.predict(small.operations, small.times_us["slow"], small.latency_ms["slow"]) for each in (clean, blind)
+        fold.predict(small.operations, small.times_us["slow"], small.latency_ms["slow"]) for fold in (clean, blind)
     ]
     for member, clean_ms in members_ms[0].items():
         assert np.all(np.isfinite(members_ms[1][member]))
@@ -150,9 +153,9 @@ def test_the_scaler_reproduces_the_baseline_and_the_default_one_is_better(measur
     report = scaler_report(measurements, None)
     settings = report["settings"]
     for axis in AXIS_RANGE:
-        found = settings[f"{axis}_true"]
-        assert found["mean_mape"] <= SCALER_MAPE[axis]["mean"] + SCALER_MARGIN
-        for instance, row in found["by_instance"].items():
+        errors = settings[f"{axis}_true"]
+        assert errors["mean_mape"] <= SCALER_MAPE[axis]["mean"] + SCALER_MARGIN
+        for instance, row in errors["by_instance"].items():
             assert row["mape"] <= SCALER_MAPE[axis][instance] + SCALER_MARGIN
             assert row["n"] % (len(KNOTS[axis]) - 2) == 0
         assert report["settings_default"][f"{axis}_true"]["mean_mape"] <= DEFAULT_SCALER[axis]
@@ -167,17 +170,17 @@ def test_the_report_reproduces_the_baseline():
     """On the mean of the twelve pairs: forests and networks of other versions move single pairs by up to 2.3 points."""
     pairs, baseline = shipped_pairs(), baseline_pairs()
     assert set(pairs) == set(baseline.index) and len(pairs) == 12
-    assert {found["n"] for found in pairs.values()} == {2763}
+    assert {row["n"] for row in pairs.values()} == {2763}
     for case in ("mape_with_latency", "mape_without_latency"):
-        assert np.mean([found[case] for found in pairs.values()]) <= baseline[case].mean() + PAIR_MARGIN
+        assert np.mean([row[case] for row in pairs.values()]) <= baseline[case].mean() + PAIR_MARGIN
 
 
 def test_networks_held_out_of_a_pair_err_as_the_report_says(measurements):
     """`profet validate` holds out every network of every pair; two of one keep the suite short."""
     pair, networks = ("g4dn.xlarge", "p2.xlarge"), ("ResNet50", "VGG16")
-    (found,) = documented_report(documented_table(measurements, [pair], networks))["pairs"]
+    (row,) = documented_report(documented_table(measurements, [pair], networks))["pairs"]
     reported = shipped_pairs()[pair]["by_model"]
-    assert set(found["by_model"]) == set(networks)
+    assert set(row["by_model"]) == set(networks)
     for name in networks:
         for case in ("mape_with_latency", "mape_without_latency"):
-            assert found["by_model"][name][case] == pytest.approx(reported[name][case], abs=PAIR_MARGIN), name
+            assert row["by_model"][name][case] == pytest.approx(reported[name][case], abs=PAIR_MARGIN), name

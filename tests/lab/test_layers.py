@@ -39,8 +39,8 @@ def test_every_row_is_reproduced_to_the_last_digit(measurements):
     assert len(rows) == 71 and set(rows[0]) == {"model", "pixels", *COLUMNS}
     for row in rows:
         counts = counts_of(f"PROFET {row['model']}", row["pixels"])
-        found = {column: attrgetter(field)(counts) for column, field in COLUMNS.items()}
-        assert found == {column: row[column] for column in COLUMNS}, (row["model"], row["pixels"])
+        values = {column: attrgetter(field)(counts) for column, field in COLUMNS.items()}
+        assert values == {column: row[column] for column in COLUMNS}, (row["model"], row["pixels"])
 
 
 @pytest.fixture(autouse=True)
@@ -109,15 +109,15 @@ def nested():
     return keras.Model(image, layers.Dense(3)(layers.GlobalAveragePooling2D()(x)))
 
 
-def flattened(model, found=None):
+def flattened(model, collected=None):
     """Every layer of a model, those of models in it instead of themselves."""
-    found = [] if found is None else found
+    collected = [] if collected is None else collected
     for layer in model.layers:
         if isinstance(layer, keras.Model):
-            flattened(layer, found)
+            flattened(layer, collected)
         else:
-            found.append(layer)
-    return found
+            collected.append(layer)
+    return collected
 
 
 @pytest.mark.parametrize("make", [branches, augmented, nested])

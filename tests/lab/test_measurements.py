@@ -140,9 +140,9 @@ def training(tmp_path):
             (tmp_path / name).write_text(POINTS)
         pd.DataFrame([{**ROW, **row} for row in rows]).to_csv(tmp_path / THROUGHPUT_FILE, index=False)
         shares = NetworkShares({"ResNet50": 0.64, "VGG16": 0.86}, (-2.16, 0.507), ClassShares({}, (1.0, 0.5, 0.1)))
-        found = training_rows(tmp_path, shares, load_gpus())
-        found = found[found.table != POINTS_TABLE]
-        return {(row.gpu, row.network, row.precision): row.images_per_s for row in found.itertuples()}
+        kept = training_rows(tmp_path, shares, load_gpus())
+        kept = kept[kept.table != POINTS_TABLE]
+        return {(row.gpu, row.network, row.precision): row.images_per_s for row in kept.itertuples()}
 
     return read
 
@@ -186,5 +186,9 @@ def test_published_speeds_are_read_by_gpu_and_mlperf_compares_within_a_round():
     resnet = speeds[(speeds.network == "resnet50") & (speeds.pixels == 224)].set_index(["gpu", "version"]).images_per_s
     assert resnet["GeForce RTX 4090", "pt240"] == 4217.6
     assert set(speeds.gpu) <= set(load_gpus())
-    found = load_points(data_folder()).set_index(["gpu", "precision"]).images_per_s
-    assert found["H100-SXM5-80GB", "tf32"] == 1893 and found["B200", "amp"] == 3076 and found["A40", "amp"] == 654
+    images_per_s = load_points(data_folder()).set_index(["gpu", "precision"]).images_per_s
+    assert (
+        images_per_s["H100-SXM5-80GB", "tf32"] == 1893
+        and images_per_s["B200", "amp"] == 3076
+        and images_per_s["A40", "amp"] == 654
+    )

@@ -39,13 +39,13 @@ def test_a_held_out_architecture_does_not_change_its_own_answer(measurements):
 def test_the_shipped_figures_are_those_of_held_out_architectures(measurements, repository):
     """What they must reach stands in test_cards."""
     shipped = json.loads((repository / "models" / "gpus_validation.json").read_text())["memory"]
-    found = memory_report(measurements, data_folder())
-    assert found.keys() == shipped.keys() and found["ran_elsewhere"] == shipped["ran_elsewhere"]
-    assert found["arithmetic"] == pytest.approx(shipped["arithmetic"], abs=0.002)
+    report = memory_report(measurements, data_folder())
+    assert report.keys() == shipped.keys() and report["ran_elsewhere"] == shipped["ran_elsewhere"]
+    assert report["arithmetic"] == pytest.approx(shipped["arithmetic"], abs=0.002)
     for kind in ("served", "recorded"):
-        assert list(found[kind]) == list(shipped[kind])
-        for known, scores in found[kind].items():
-            assert scores == pytest.approx(shipped[kind][known], abs=0.002)
+        assert list(report[kind]) == list(shipped[kind])
+        for case, scores in report[kind].items():
+            assert scores == pytest.approx(shipped[kind][case], abs=0.002)
 
 
 def test_the_shipped_file_is_what_the_measurements_give(measurements, repository, tmp_path):
@@ -87,11 +87,11 @@ def made_cells(factor: float = 1.2) -> pd.DataFrame:
 
 
 def test_the_relation_finds_the_truth_and_networks_without_a_peak_are_held_out():
-    found = fit_peak(made_cells(), made_peaks())
-    assert found.per_peak == pytest.approx(1.2, rel=0.03)
-    assert found.fixed_gib + found.per_parameter * 4e8 * GIB_PER_VALUE == pytest.approx(0.4, abs=0.25)
-    assert found.log_scale == LOG_SCALE, "what no cell tells is not taken from them"
-    assert found.log_scale_a_doubling < 0.02 < found.unsplit_log_scale_a_doubling, "the parameters tell what stays"
+    fitted = fit_peak(made_cells(), made_peaks())
+    assert fitted.per_peak == pytest.approx(1.2, rel=0.03)
+    assert fitted.fixed_gib + fitted.per_parameter * 4e8 * GIB_PER_VALUE == pytest.approx(0.4, abs=0.25)
+    assert fitted.log_scale == LOG_SCALE, "what no cell tells is not taken from them"
+    assert fitted.log_scale_a_doubling < 0.02 < fitted.unsplit_log_scale_a_doubling, "the parameters tell what stays"
     cells, peaks = made_cells(), made_peaks()
     rows = recorded_cells(cells, peaks[peaks["model"] != "A"])
     assert set(rows["model"]) == set("BCDEF") and len(rows) == len(cells) * 5 // 6

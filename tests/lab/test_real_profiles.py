@@ -59,8 +59,8 @@ def known(latency_ms: float) -> dict:
 def predicted(models, catalog, folder: Path, latency_ms: float | None, target: str = "p3.2xlarge"):
     """What is predicted from a.json."""
     profile = read_profile((folder / "a.json").read_bytes(), "a.json")
-    found = predict(models, catalog, profile, "g4dn.xlarge", latency_ms=latency_ms)
-    return next(row for row in found.predictions if row.instance == target)
+    prediction = predict(models, catalog, profile, "g4dn.xlarge", latency_ms=latency_ms)
+    return next(row for row in prediction.predictions if row.instance == target)
 
 
 def test_error_and_coverage_by_hand(models, catalog, sample, write):
@@ -128,8 +128,8 @@ def test_a_gpu_that_nobody_profiled_is_outside_the_mean_as_target_and_as_anchor(
     folder = write({"step_ms": sample.latency_ms, "gpu": P100, "elsewhere": {"V100": known(75.0)}})
     (check,) = real_report(models, folder)["profiles"]
     assert tuple(check[name] for name in ("anchor_gpu", "target_gpu", "basis")) == ("P100", "V100", "mapped")
-    found = check["with_latency"]
-    assert found["low_ms"] < found["latency_ms"] < found["high_ms"]
+    answer = check["with_latency"]
+    assert answer["low_ms"] < answer["latency_ms"] < answer["high_ms"]
 
 
 @pytest.mark.parametrize(
@@ -148,8 +148,8 @@ def test_what_can_t_be_compared_is_read_and_left_out_of_the_mean(models, write, 
 
 def test_a_step_count_that_differs_and_time_without_an_operation_are_seen(models, operations, write):
     (row,) = real_report(models, write({"steps": 30}, steps=2))["read"]
-    found = [row[name] for name in ("steps", "steps_found", "steps_basis", "steps_right")]
-    assert found == [30, 2, "stated", False]
+    steps = [row[name] for name in ("steps", "steps_found", "steps_basis", "steps_right")]
+    assert steps == [30, 2, "stated", False]
 
     busy_us = sum(us for name, us in operations.items() if name.startswith("Device_") and name != "Device_IDLE")
     operations["Device_Unknown"] = busy_us / 9
@@ -170,8 +170,8 @@ def test_a_refused_profile_is_not_compared_and_a_latency_that_makes_no_sense_use
     assert report["profiles"] == [] and "no GPU time" in report["read"][0]["refusal"]
     (folder / "a.json").write_text("hello")
     (row,) = real_report(models, folder)["read"]
-    found = [row[name] for name in ("format", "steps_found", "left_out", "steps_right")]
-    assert found == ["", None, None, None] and "a.json" in row["refusal"]
+    reading = [row[name] for name in ("format", "steps_found", "left_out", "steps_right")]
+    assert reading == ["", None, None, None] and "a.json" in row["refusal"]
 
 
 @pytest.mark.parametrize(

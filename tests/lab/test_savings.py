@@ -29,8 +29,8 @@ STEPS = pd.DataFrame(
 
 def test_a_rule_costs_what_its_gpus_took_relative_to_the_predicted_choice():
     prices = {T4: 0.5, A100: 1.0, H100: 2.0}
-    found = {row["rule"]: row for row in savings(STEPS, prices)}
-    assert {row["groups"] for row in found.values()} == {2}, "one GPU, or one with a price, is no choice"
+    by_rule = {row["rule"]: row for row in savings(STEPS, prices)}
+    assert {row["groups"] for row in by_rule.values()} == {2}, "one GPU, or one with a price, is no choice"
     # 18 and 20 beside 10 and 20; 55 and 10; 10 and 10.
     more = {
         "the newest GPU": sqrt(1.8 * 1.0),
@@ -38,10 +38,10 @@ def test_a_rule_costs_what_its_gpus_took_relative_to_the_predicted_choice():
         "the most TFLOPS per dollar": sqrt(1.8 * 1.0),
         "the best in hindsight": sqrt(1.0 * 0.5),
     }
-    assert {rule: row["more_percent"] for rule, row in found.items()} == pytest.approx(
+    assert {rule: row["more_percent"] for rule, row in by_rule.items()} == pytest.approx(
         {rule: 100 * (times - 1) for rule, times in more.items()}
     )
-    assert found["the lowest price per hour"]["dearer_percent"] == 50
+    assert by_rule["the lowest price per hour"]["dearer_percent"] == 50
 
 
 def test_a_gpu_s_price_is_its_cheapest_that_can_be_rented_on_demand():

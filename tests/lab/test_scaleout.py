@@ -11,7 +11,7 @@ import pytest
 from profet_core.catalog.interconnects import Interconnect, Link
 from profet_core.files import shipped_folder
 from profet_core.latency import quantile
-from profet_core.training.scaling_model import NUMBERS, ScaleoutModel, Strategy, Width, load_scaleout
+from profet_core.training.scaling_model import NUMBERS, IntervalWidth, ScaleoutModel, Strategy, load_scaleout
 from profet_core.training.several_gpus import GpuStep, scaled_step
 from profet_lab.measurements.tables import DataError, data_folder
 from profet_lab.reports import read_report
@@ -68,8 +68,8 @@ def true_model() -> ScaleoutModel:
         copy_efficiency=0.5,
         tensor_ms=0.05,
         tensor_gpu_ms=0.1,
-        widths=dict.fromkeys((False, True), dict.fromkeys(Link, Width(0.0, 0.0, 0.0))),
-        network_width=Width(0.0, 0.0, 0.0),
+        widths=dict.fromkeys((False, True), dict.fromkeys(Link, IntervalWidth(0.0, 0.0, 0.0))),
+        network_width=IntervalWidth(0.0, 0.0, 0.0),
     )
 
 
@@ -108,11 +108,11 @@ def noisy(made) -> pd.DataFrame:
 
 
 def test_it_finds_the_model_that_made_the_rows_and_runs_what_serves(made, true_model):
-    found = fitted_model(made)
-    np.testing.assert_allclose(predicted_ms(found, made), made["latency_ms"], rtol=0.01)
+    fitted = fitted_model(made)
+    np.testing.assert_allclose(predicted_ms(fitted, made), made["latency_ms"], rtol=0.01)
     for name in ("network_efficiency", "staged_gb_per_s", "copy_efficiency", "backward_left", "tensor_gpu_ms"):
-        assert getattr(found, name) == pytest.approx(getattr(true_model, name), rel=0.1), name
-    for link, share in found.link_efficiency.items():
+        assert getattr(fitted, name) == pytest.approx(getattr(true_model, name), rel=0.1), name
+    for link, share in fitted.link_efficiency.items():
         assert share == pytest.approx(true_model.link_efficiency[link], rel=0.2), link
     for row in made[::7].itertuples():
         step = GpuStep(row.one_gpu_ms, 64, row.gradient_bytes / 4, "fp32", tensors=row.tensors)
@@ -135,19 +135,19 @@ def test_a_fold_does_not_see_what_is_held_out(noisy, by, fold, third):
 
 def test_widths_hold_nine_of_ten_errors_and_those_of_one_process_are_no_others(noisy):
     times_ms = held_out_ms(noisy, NETWORK)
-    found = widths(noisy, times_ms)
-    inside = covered(noisy, times_ms, log_half_widths(noisy, times_ms, found))
+    fitted = widths(noisy, times_ms)
+    inside = covered(noisy, times_ms, log_half_widths(noisy, times_ms, fitted))
     assert 0.85 <= inside.mean() <= 0.97
     # One process far off, and each doubling far more: neither reaches what it says nothing of, nor a network.
     factor = {2: 1.02, 4: 1.2, 8: 1.4, 32: 1.1}
     rows = noisy[noisy["link"] == "pcie"]
     off = np.where(rows["strategy"] == Strategy.ONE_PROCESS, 3.0, rows["gpus"].map(factor))
-    found = widths(rows, rows["latency_ms"].to_numpy() / off)
-    several = found.several[Link.PCIE]
+    fitted = widths(rows, rows["latency_ms"].to_numpy() / off)
+    several = fitted.several[Link.PCIE]
     assert several.doubling == pytest.approx(np.log(1.4) / 2, rel=0.3)
     assert quantile() * several.log_sd(0.0, 2) < 0.2 < quantile() * several.log_sd(0.0, 8) < 0.6
-    assert quantile() * found.one_process[Link.PCIE].log_sd(0.0, 2) > 0.9
-    assert quantile() * found.network.log_sd(0.0, 32) < 0.2
+    assert quantile() * fitted.one_process[Link.PCIE].log_sd(0.0, 2) > 0.9
+    assert quantile() * fitted.network.log_sd(0.0, 32) < 0.2
 
 
 MODELS = shipped_folder("models")
@@ -165,23 +165,23 @@ def accuracy(model):
 
 @pytest.mark.parametrize("data_set", [TENSORFLOW_2017, THROUGHPUTS])
 def test_the_shipped_figures_are_those_that_were_required(accuracy, data_set):
-    found = accuracy["data_sets"][data_set]
-    assert found[NETWORK]["every"]["mape"] <= 10
-    assert found[GPU]["every"]["mape"] <= 15
-    for part in (found[NETWORK], found[GPU]):
+    figures = accuracy["data_sets"][data_set]
+    assert figures[NETWORK]["every"]["mape"] <= 10
+    assert figures[GPU]["every"]["mape"] <= 15
+    for part in (figures[NETWORK], figures[GPU]):
         every, hard = part["every"], part["hard"]
         assert 85 <= part["covered_90"] <= 95
         assert every["mape"] < every["perfect_mape"] / 1.4
         assert hard["mape"] < hard["perfect_mape"] / 2
-        assert every["n"] == found["n"] == sum(row["n"] for row in part["by_fold"].values())
+        assert every["n"] == figures["n"] == sum(row["n"] for row in part["by_fold"].values())
 
 
 def test_held_out_frameworks_and_counts_and_each_kind_of_link_beat_perfect_scaling(accuracy):
-    found = accuracy["data_sets"][DLPERF]
+    figures = accuracy["data_sets"][DLPERF]
     for by in (GROUP, COUNT):
-        assert found[by]["every"]["mape"] <= 8 and found["n"] == 95
-        assert 85 <= found[by]["covered_90"] <= 95
-    counts = found[COUNT]["by_fold"]
+        assert figures[by]["every"]["mape"] <= 8 and figures["n"] == 95
+        assert 85 <= figures[by]["covered_90"] <= 95
+    counts = figures[COUNT]["by_fold"]
     in_node = [counts[gpus] for gpus in ("2", "4", "8")]
     assert sum(row["n"] * row["mape"] for row in in_node) / sum(row["n"] for row in in_node) <= 5
     for kind, row in accuracy["links"].items():
@@ -194,9 +194,9 @@ def test_a_held_out_network_and_the_shipped_model_come_out_again(published, accu
     for name in (TENSORFLOW_2017, THROUGHPUTS):
         said = accuracy["data_sets"][name][NETWORK]["by_fold"]["VGG16"]
         assert scale_errors(judged[judged["data_set"] == name])["mape"] == pytest.approx(said["mape"], rel=1e-3)
-    found = fitted_model(rows)
+    fitted = fitted_model(rows)
     for name in NUMBERS:
-        assert getattr(found, name) == pytest.approx(getattr(model, name), rel=1e-3), name
+        assert getattr(fitted, name) == pytest.approx(getattr(model, name), rel=1e-3), name
     on_64, by_network = accuracy["on_64"], accuracy["network_64"]
     assert on_64["mape"] <= 10 and on_64["perfect_mape"] > 15
     assert max(map(abs, by_network.values())) <= 12
@@ -204,8 +204,8 @@ def test_a_held_out_network_and_the_shipped_model_come_out_again(published, accu
 
 
 def the_row(rows, **want):
-    (found,) = [row for row in rows.itertuples() if all(getattr(row, name) == value for name, value in want.items())]
-    return found
+    (matching,) = [row for row in rows.itertuples() if all(getattr(row, name) == value for name, value in want.items())]
+    return matching
 
 
 def test_published_rows_are_judged_or_have_a_reason(published, tmp_path):

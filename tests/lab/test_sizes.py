@@ -78,8 +78,8 @@ def made_rows(number: int = 900) -> pd.DataFrame:
 
 def test_a_made_up_model_is_found_again_without_a_held_out_architectures_rows():
     rows = made_rows()
-    found = with_growth(rows, dict.fromkeys("ABCDE", fit_growth(rows)))
-    assert found["log_error"].abs().mean() < 0.05 * rows["log_growth"].abs().mean()
+    grown = with_growth(rows, dict.fromkeys("ABCDE", fit_growth(rows)))
+    assert grown["log_error"].abs().mean() < 0.05 * rows["log_growth"].abs().mean()
     rows = made_rows(300)
     spoilt = rows.assign(log_growth=rows["log_growth"].where(rows["model"] != "B", 9.0))
     models, spoilt_models = held_out_growth(rows), held_out_growth(spoilt)
@@ -94,14 +94,14 @@ def test_the_interval_covers_nine_of_ten_and_widens_with_the_distance():
     errors = np.abs(np.random.default_rng(2).normal(size=4_000))
     errors = errors * np.hypot(0.1 * away[:2].sum(axis=0), 0.2 * away[2:].sum(axis=0))
     shares = np.full(4_000, 0.7)
-    found = fit_error(rows.assign(log_error=errors, share=shares))
-    covered = errors <= quantile() * found.log_sd(shares, log_batch, log_area)
+    fitted = fit_error(rows.assign(log_error=errors, share=shares))
+    covered = errors <= quantile() * fitted.log_sd(shares, log_batch, log_area)
     for along in (log_area == 0, log_batch == 0, (log_area != 0) & (log_batch != 0)):
         judged = along & (errors > 0)
         assert covered[judged].mean() == pytest.approx(0.9, abs=0.04)
-    near, far = (found.log_sd(np.array([0.7]), np.array([step]), np.array([0.0]))[0] for step in (0.7, 1.4))
+    near, far = (fitted.log_sd(np.array([0.7]), np.array([step]), np.array([0.0]))[0] for step in (0.7, 1.4))
     assert far > 1.5 * near > 0
-    assert found.log_sd(np.array([0.7]), np.array([0.0]), np.array([0.0]))[0] == 0
+    assert fitted.log_sd(np.array([0.7]), np.array([0.0]), np.array([0.0]))[0] == 0
 
 
 def test_pairs_are_of_one_network_and_their_file_is_what_serving_reads(classed, small):
@@ -137,7 +137,7 @@ def test_the_report_has_every_distance(classed):
     truth = both.workloads.assign(ms=both.latency_ms["fast"]).groupby(keys)["ms"].median().to_numpy()
     predicted = predicted.assign(anchor="slow", target="fast", predicted_ms=1.3 * truth, log_half_width=0.5)
     report = growth_report(both, class_bank(both), predicted)
-    assert [(row["axis"], row["knots"]) for row in report["carried"]] == [
+    assert [(row["axis"], row["knots"]) for row in report["from_measured"]] == [
         *(("batch", knots) for knots in (1, 2, None)),
         *(("pixels", knots) for knots in (1, None)),
         ("both", None),
@@ -170,14 +170,14 @@ def test_a_factor_beyond_the_model_is_learned(axis, factor):
     rows = made_up_rows(axis, factor)
     scaler = fit_learned_scaler(rows, axis)
     curves = rows[list(KNOTS[axis])].to_numpy()
-    found = scaler.inner_ms(
+    scaled_ms = scaler.inner_ms(
         rows["instance"].tolist(),
         curves[:, 0],
         curves[:, -1],
         rows["other_size"].to_numpy(float),
         rows["head_share"].to_numpy(),
     )
-    np.testing.assert_allclose(found, curves[:, 1:-1], rtol=0.01)
+    np.testing.assert_allclose(scaled_ms, curves[:, 1:-1], rtol=0.01)
 
 
 @pytest.mark.parametrize("axis", list(KNOTS))
@@ -259,5 +259,5 @@ def test_sizes_that_were_not_all_measured_get_no_scaler(classed):
         for name in classed.instances
         for size in (16, 32, 64, 128, 256)
     ]
-    found = training._scaler_rows(replace(classed, all_latencies=pd.DataFrame(rows)))
-    assert [(row["instance"], row["axis"]) for row in found] == [("slow", "batch"), ("fast", "batch")]
+    scaler_rows = training._scaler_rows(replace(classed, all_latencies=pd.DataFrame(rows)))
+    assert [(row["instance"], row["axis"]) for row in scaler_rows] == [("slow", "batch"), ("fast", "batch")]

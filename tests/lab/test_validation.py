@@ -64,19 +64,19 @@ def test_claims_come_true_about_as_often_as_they_say(held_out):
     for part in held_out:
         by_target = dict(iter(part.groupby("target")))
         for a, b in combinations(by_target, 2):
-            for one in by_target[a].merge(by_target[b], on=WORKLOAD, suffixes=("", "_b")).to_dict("records"):
-                sd = sd_of_ratio(one["sd"], one["sd_b"], ERROR_CORRELATION)
+            for pair in by_target[a].merge(by_target[b], on=WORKLOAD, suffixes=("", "_b")).to_dict("records"):
+                sd = sd_of_ratio(pair["sd"], pair["sd_b"], ERROR_CORRELATION)
                 for ratio in PRICE_RATIOS:
-                    chance = chance_less(ratio * one["predicted_ms"] / one["predicted_ms_b"], sd)
-                    right = ratio * one["measured_ms"] < one["measured_ms_b"]
+                    chance = chance_less(ratio * pair["predicted_ms"] / pair["predicted_ms_b"], sd)
+                    right = ratio * pair["measured_ms"] < pair["measured_ms_b"]
                     claims.append((chance, right) if chance >= 0.5 else (1 - chance, not right))
     said, right = np.array(claims).T
     ranges = np.searchsorted(BOUNDS, said, side="right") - 1
-    found = pd.DataFrame({"said": said, "right": right}).groupby(ranges).mean()
-    assert list(found.index) == list(range(len(BOUNDS)))
-    assert (found["right"] - found["said"]).abs().max() < 0.09 and found["right"].is_monotonic_increasing
+    shares = pd.DataFrame({"said": said, "right": right}).groupby(ranges).mean()
+    assert list(shares.index) == list(range(len(BOUNDS)))
+    assert (shares["right"] - shares["said"]).abs().max() < 0.09 and shares["right"].is_monotonic_increasing
     # One figure in the report, the core and the documents.
-    assert round(found.loc[BOUNDS.index(0.8), "right"], 2) == CAME_TRUE_80_TO_90
+    assert round(shares.loc[BOUNDS.index(0.8), "right"], 2) == CAME_TRUE_80_TO_90
     text = " ".join((ROOT / "docs" / "ACCURACY.md").read_text(encoding="utf-8").split())
     assert f"advice calls 80 to 90% certain, {CAME_TRUE_80_TO_90:.0%} came true on held-out networks" in text
 
@@ -146,15 +146,15 @@ def test_figures_of_pairs_means_and_architectures_by_hand(report):
 
 def test_the_fastest_instance_and_the_scatter_by_hand():
     """From b, AlexNet is thought fastest on b itself (40 ms), though a takes 20 ms."""
-    found = fastest_report(hand_made())
-    assert {name: row["right_percent"] for name, row in found["by_anchor"].items()} == {
+    report = fastest_report(hand_made())
+    assert {name: row["right_percent"] for name, row in report["by_anchor"].items()} == {
         "a": 100.0,
         "b": 50.0,
         "c": 100.0,
         "d": 100.0,
     }
-    assert found["by_anchor"]["b"]["regret_percent"] == pytest.approx(50)
-    assert (found["right_percent"], found["regret_percent"]) == pytest.approx((87.5, 12.5))
+    assert report["by_anchor"]["b"]["regret_percent"] == pytest.approx(50)
+    assert (report["right_percent"], report["regret_percent"]) == pytest.approx((87.5, 12.5))
     assert default_report(hand_made().query("target != 'a'"))["fastest"] is None
     points = scatter(hand_made())
     assert len(points) == 12 * 4
@@ -217,14 +217,14 @@ def table(log_errors: dict[int, float]) -> pd.DataFrame:
 
 def test_an_error_shrinks_to_what_the_weight_leaves():
     weight = share_transferred(ProfileMeta(batch_size=16, pixels=64), ProfileMeta(batch_size=32, pixels=64))
-    found = measured_report(table({16: 0.2, 32: 0.2}), ("with_latency",))
-    assert found["mape_with_latency"] == pytest.approx(100 * (1 - np.exp(-0.2 * (1 - weight))))
+    report = measured_report(table({16: 0.2, 32: 0.2}), ("with_latency",))
+    assert report["mape_with_latency"] == pytest.approx(100 * (1 - np.exp(-0.2 * (1 - weight))))
 
     # Without an error at the measured workload nothing changes.
-    found = measured_report(table({16: 0.0, 32: 0.1}), ("with_latency",))
+    report = measured_report(table({16: 0.0, 32: 0.1}), ("with_latency",))
     first = 100 * (np.exp(0.1 * weight) - 1)  # corrected by the other's error, though it had none
     second = 100 * (1 - np.exp(-0.1))  # corrected by nothing
-    assert found["mape_with_latency"] == pytest.approx((first + second) / 2)
+    assert report["mape_with_latency"] == pytest.approx((first + second) / 2)
 
 
 _SIZES = ["model", "pixels", "batch_size"]
@@ -241,13 +241,13 @@ def test_counts_that_are_right_are_weighed_fully_and_a_far_estimate_is_not_used(
         name = f"{case}{ending}_and_sizes"
         table[name] = table["true_ms"] * np.where(np.arange(len(table)) % 2, 1.2, 1 / 1.2)
         table[f"{name}_spread"], table[f"{name}_half"] = 0.01, np.log(1.3)
-    found = counts_report(table, dict.fromkeys(("", "_family"), true_ms))
-    assert found["mape_with_latency"] < 1 and found["mape_without_latency_family"] < 1
-    assert found["fitted"]["with_latency"]["counts_log_sd"] < found["fitted"]["with_latency"]["members_log_sd"]
+    report = counts_report(table, dict.fromkeys(("", "_family"), true_ms))
+    assert report["mape_with_latency"] < 1 and report["mape_without_latency_family"] < 1
+    assert report["fitted"]["with_latency"]["counts_log_sd"] < report["fitted"]["with_latency"]["members_log_sd"]
     far = true_ms.where(true_ms.index.get_level_values("model") != "Z", 5 * true_ms)
-    found = counts_report(table, dict.fromkeys(("", "_family"), far))
+    report = counts_report(table, dict.fromkeys(("", "_family"), far))
     # Where the anchor's latency is known, two thirds of the steps are right and the others are the members'.
-    assert found["mape_with_latency"] == pytest.approx((20 + 100 * (1 - 1 / 1.2)) / 2 / 3, abs=0.5)
+    assert report["mape_with_latency"] == pytest.approx((20 + 100 * (1 - 1 / 1.2)) / 2 / 3, abs=0.5)
 
 
 def test_repeats_and_larger_batches_by_hand():

@@ -57,7 +57,7 @@ class Asked:
         lines = asked.read_text(encoding="utf-8").splitlines() if asked.exists() else []
         hosts = [line.partition(" ")[2].strip("'b") for line in lines]
         if traced.exists():
-            hosts += [found[1] or found[2] for found in _TRACED.finditer(traced.read_text(errors="replace"))]
+            hosts += [match[1] or match[2] for match in _TRACED.finditer(traced.read_text(errors="replace"))]
         return hosts
 
     @property

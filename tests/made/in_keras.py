@@ -28,7 +28,7 @@ def parameters(name: str, pixels: int) -> list[int]:
     gc.collect()
     with keras.StatelessScope(initialize_variables=False):
         model = in_keras.build(name, pixels, classes_at(pixels))
-    trainable = sum(math.prod(one.shape) for one in model.trainable_variables)
+    trainable = sum(math.prod(variable.shape) for variable in model.trainable_variables)
     return [model.count_params(), trainable, model.output_shape[1]]
 
 
@@ -43,9 +43,9 @@ def counted_cell(precision: str, batch_size: int) -> dict:
     """The same, and how many steps were trained."""
     models, build = [], in_keras.trained_model
     in_keras.trained_model = lambda *network: models.append(build(*network)) or models[-1]
-    found = cell(precision, batch_size)
+    measured = cell(precision, batch_size)
     in_keras.trained_model = build
-    return {**found, "steps": int(models[0].optimizer.iterations)}
+    return {**measured, "steps": int(models[0].optimizer.iterations)}
 
 
 if __name__ == "__main__":

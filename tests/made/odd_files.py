@@ -52,6 +52,8 @@ OTHERS = {
     b'{"name": "process_name", "ph": "M", "pid": 31, "args": {"name": "Ascend Hardware"}}]',
     "a converted trace of NVIDIA's Nsight": b'[{"ph": "X", "cat": "cuda", "name": "sgemm", "ts": 1, "dur": 2}]',
     "MXNet's trace": b'{"traceEvents": [{"ph": "M", "args": {"name": "gpu/0"}, "pid": 1, "name": "process_name"}]}',
+    "nvidia-smi's output": b"| NVIDIA-SMI 550.54.15   Driver Version: 550.54.15   CUDA Version: 12.4 |\n",
+    "a pointer of Git LFS": b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
     "a trace of ONNX Runtime": b'[{"cat": "Session", "pid": 1, "dur": 5, "ts": 1, "ph": "X", "name": "run"}]',
 }
 
@@ -61,4 +63,8 @@ LOGS = (
     b"[2026-07-21 15:02:14,123][INFO] epoch 1, loss 2.3\n",
     b"[1/100] loss 2.3\n",
     b"{'loss': 2.3, 'learning_rate': 0.1}\n",
+    b'{"log_history": [], "global_step": 9}',
+    "391/391 \u2501\u2501 57s 147ms/step\n".encode(),
+    b"epoch,time,train/box_loss\n1,68.5,1.2\n",
+    b"epoch 3 took 14 min\n",
 )

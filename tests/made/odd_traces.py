@@ -51,14 +51,14 @@ Damage = Callable[[list[Kernel]], list[Kernel]]
 def sound_kernels(*, training: bool = True) -> list[Kernel]:
     """The kernels of all steps, one after the other on one stream; the forward pass alone if not `training`."""
     parts = (*_LAYER * LAYERS, *_BACKWARD * LAYERS, _UPDATE) if training else _LAYER * LAYERS
-    found = []
+    kernels = []
     for step in range(STEPS):
         begin_us = launched_us = 2e6 + step * STEP_US
         for operation, torch, name, us in parts:
             launched_us += 20
-            found.append(Kernel(step, operation, torch, name, begin_us + 50, us, launched_us=launched_us))
+            kernels.append(Kernel(step, operation, torch, name, begin_us + 50, us, launched_us=launched_us))
             begin_us += us + 2
-    return found
+    return kernels
 
 
 def every(number: int, change: Callable[[Kernel], Kernel], first: int = 3) -> Damage:

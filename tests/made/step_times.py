@@ -37,13 +37,13 @@ row = MadeStep
 
 def steps_of(rows: Sequence[MadeStep], offers: Sequence[Instance] | None = None) -> OfferTable:
     """The steps as a table, each on an offer of its name unless others are given."""
-    offers = offers or [offer(one.instance, 1.0) for one in rows]
-    latencies_ms = [np.nan if one.latency_ms is None else one.latency_ms for one in rows]
-    log_sds = [np.nan if one.deviation is None else one.deviation for one in rows]
+    offers = offers or [offer(row.instance, 1.0) for row in rows]
+    latencies_ms = [np.nan if row.latency_ms is None else row.latency_ms for row in rows]
+    log_sds = [np.nan if row.deviation is None else row.deviation for row in rows]
     return replace(
-        OfferTable.of(offers, latencies_ms, log_sds, [one.basis for one in rows]),
-        relative_to=tuple(one.relative_to[0] for one in rows),
-        relative_log_sd=np.array([one.relative_to[1] for one in rows]),
+        OfferTable.of(offers, latencies_ms, log_sds, [row.basis for row in rows]),
+        relative_to=tuple(row.relative_to[0] for row in rows),
+        relative_log_sd=np.array([row.relative_to[1] for row in rows]),
     )
 
 

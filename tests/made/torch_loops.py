@@ -129,8 +129,8 @@ def checkpointed(*, reentrant: bool) -> Body:
 
     def body(number: int) -> None:
         batch = images().requires_grad_()
-        found = model[5:](checkpoint(model[:5], batch, use_reentrant=reentrant))
-        update(optimizer, found.square().mean())
+        output = model[5:](checkpoint(model[:5], batch, use_reentrant=reentrant))
+        update(optimizer, output.square().mean())
 
     return body
 
@@ -252,8 +252,8 @@ def with_closure(*, evaluations: int) -> Body:
     model = network()
     optimizer = sgd(model)
     if evaluations > 1:
-        found = {"max_iter": evaluations, "tolerance_grad": 0.0, "tolerance_change": 0.0}
-        optimizer = torch.optim.LBFGS(model.parameters(), lr=0.01, **found)
+        options = {"max_iter": evaluations, "tolerance_grad": 0.0, "tolerance_change": 0.0}
+        optimizer = torch.optim.LBFGS(model.parameters(), lr=0.01, **options)
 
     def body(number: int) -> None:
         batch = images()
@@ -274,10 +274,10 @@ def two_losses() -> Body:
     optimizer = sgd(model, head)
 
     def body(number: int) -> None:
-        found = model(images())
+        output = model(images())
         optimizer.zero_grad()
-        found.square().mean().backward(retain_graph=True)
-        head(found).square().mean().backward()
+        output.square().mean().backward(retain_graph=True)
+        head(output).square().mean().backward()
         optimizer.step()
 
     return body

@@ -15,7 +15,7 @@ def transformer_trace(
     rows, hidden = batch * tokens, [batch, tokens, width]
 
     def add(name, dims, kernel, concrete=(), inside=""):
-        start = waits * EVERY_US * (1 + sum(each["cat"] == "kernel" for each in events))
+        start = waits * EVERY_US * (1 + sum(event["cat"] == "kernel" for event in events))
         spans = [(inside, [])] if inside else []
         for number, (called, sizes) in enumerate([*spans, (name, dims)]):
             args = {"Input Dims": sizes, "Concrete Inputs": list(concrete)} if shapes else {}
@@ -64,7 +64,7 @@ def transformer_trace(
     inside = "autograd::engine::evaluate_function: AddmmBackward0"
     for _ in range(4 * depth + 1):
         add("aten::mm", [[rows, width], [width, width]], "volta_sgemm_128x64_nt", inside=inside)
-    matrices = [[width, each] for each in (3 * width, width, 4 * width, 4 * width) * depth] + [[1_000, width]]
+    matrices = [[width, outputs] for outputs in (3 * width, width, 4 * width, 4 * width) * depth] + [[1_000, width]]
     for size in [*matrices, [width]]:
         add("torch::autograd::AccumulateGrad", [size], "")
     if words:

@@ -40,14 +40,12 @@ def test_flops_and_the_link_restore_the_view(open_app):
     app.segmented_control(key="manycore_from").set_value("flops").run()
     app = type_in(app, "manycore_flops", 2.5e7)
     app = type_in(app, "manycore_test_images", 0)
-    app.segmented_control(key="manycore_shows").set_value("speedup").run()
     asked = scaled_network("own", 2.5e7), ManyCoreTraining(60_000, 0, 15)
     assert_shows(app, *asked)
     assert link(app) == {
         "manycore_from": "flops",
         "manycore_flops": "25000000",
         "manycore_test_images": "0",
-        "manycore_shows": "speedup",
     }
     assert_shows(open_app("many_core", **link(app)), *asked)
     assert_shows(go(go(app, "about"), "many_core"), *asked)
@@ -57,8 +55,7 @@ def test_flops_and_the_link_restore_the_view(open_app):
 
 
 def test_what_is_wrong_is_one_line_and_changes_nothing(open_app):
-    wrong = {"manycore_network": "<b>", "manycore_shows": "all"}
-    app = open_app("many_core", manycore_from="named", **wrong)
+    app = open_app("many_core", manycore_from="named", manycore_network="<b>")
     assert_shows(app, PUBLISHED["large"], training_of(PUBLISHED["large"]))
     assert link(app) == {}
     assert open_app("many_core", manycore_from="flops", manycore_flops="none").session_state["manycore_flops"] == 1e9

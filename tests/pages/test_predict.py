@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
+import re
 
 import pytest
+from starlette.responses import PlainTextResponse
+from starlette.types import Message
+from streamlit.testing.v1 import AppTest
 
 from profet_profiles.units import format_ms
 from tests.pages.conftest import (
@@ -22,6 +27,7 @@ from tests.pages.conftest import (
     link,
     missing,
     notices,
+    result_rows,
     say_missing,
     sentences,
     type_in,
@@ -29,6 +35,7 @@ from tests.pages.conftest import (
 )
 from tests.pages.expected import FIRST
 from ui.charts import COLORS
+from ui.server import FIRST_PAINT, StaticFiles
 
 VGG, ALEXNET = "vgg16-224px-b16-g3s", "alexnet-64px-b128-p2"
 SMALL = "resnet50-128px-b64-g4dn"
@@ -193,19 +200,6 @@ def test_an_upload_fills_the_form_survives_bad_files_and_other_pages_and_comes_b
     assert_shows(app, core.advise(pasted))
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"batch": "1e9", "images": "-3"},
-        {"preset": "nine", "chart": "x", "sort": "", "per": "1000_steps"},
-        {"predict_open": "x" * 500},
-    ],
-)
-def test_a_senseless_link_opens_the_first_view(open_app, first_view, query):
-    app = open_app(**{**query, "chart": "table"})
-    assert not app.error and answer(app) == first_view()
-
-
 def test_a_link_reopens_the_view_and_details_of_a_row_say_what_was_measured_there(open_app, samples):
     app = open_app(sample=VGG, batch="32", epochs="5", preset="aws", per="epoch", budget_usd="30", gpu="V100,T4")
     again = open_app(**dict(app.query_params))
@@ -264,3 +258,31 @@ def test_the_header_has_exports_where_there_is_something_to_export(open_app, sam
     assert missing(app) and exports(app) == set()
     say_missing(app, anchor="g4dn.xlarge", batch_size=64, pixels=224)
     assert not app.error and exports(app) == {"CSV", "Report"}
+
+
+def test_what_a_new_visit_shows_is_in_the_page_before_its_scripts_are(repository):
+    def opened(**query: str) -> str:
+        FIRST_PAINT.clear()
+        app = AppTest.from_file(str(repository / "ui" / "navigation.py"), default_timeout=30)
+        app.query_params.update(query)
+        assert not app.run().exception
+        sent: list[bytes] = []
+
+        async def send(message: Message) -> None:
+            sent.append(message.get("body", b""))
+
+        scope = {"type": "http", "path": "/", "method": "GET", "query_string": b"", "headers": []}
+        asyncio.run(StaticFiles(PlainTextResponse("Streamlit's"))(scope, asyncio.Queue().get, send))
+        return b"".join(sent).decode()
+
+    assert opened(batch="32") == "Streamlit's", "a visitor's own settings"
+    page = opened()
+    assert "ResNet50 · 224 px · batch 64" in page and page.count("<tr>") >= 11
+    assert re.search(r"<strong>Cheapest</strong></td><td><i style=.*?></i>\$[\d.]+</td>", page)
+
+
+def test_where_nothing_shown_fits_a_button_sets_the_largest_batch_that_does(open_app):
+    app = open_app(at_batch="256", at_pixels="256", sample=VGG, preset="original", gpu="K80,M60,A100")
+    (button,) = [one for one in app.button if one.label.startswith("Use batch")]
+    button.click().run()
+    assert app.query_params["at_batch"] in button.label and result_rows(app) and not app.exception

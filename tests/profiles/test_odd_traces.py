@@ -49,10 +49,10 @@ def test_a_few_kernels_without_a_possible_time_are_estimated_and_widen_the_inter
     assert (damaged.steps, damaged.refusal) == (3, "")
     expected = gpu_us(sound)
     idle_us = expected.pop("Device_IDLE")
-    found = gpu_us(damaged)
-    assert found.pop("Device_IDLE") == pytest.approx(idle_us, abs=0.02 * sound.device_total_us)
-    assert found == pytest.approx(expected, rel=0.03)
-    answers = [predict(models, catalog, each, "g4dn.xlarge", targets=["p3.2xlarge"]) for each in (sound, damaged)]
+    times_us = gpu_us(damaged)
+    assert times_us.pop("Device_IDLE") == pytest.approx(idle_us, abs=0.02 * sound.device_total_us)
+    assert times_us == pytest.approx(expected, rel=0.03)
+    answers = [predict(models, catalog, profile, "g4dn.xlarge", targets=["p3.2xlarge"]) for profile in (sound, damaged)]
     one, other = (answer.predictions[1] for answer in answers)
     assert other.latency_ms == pytest.approx(one.latency_ms, rel=0.02)
     notes = [note for note in answers[1].warnings if getattr(note, "code", None) == Code.ESTIMATED_TIMES]
@@ -83,9 +83,15 @@ def test_where_many_kernels_have_no_possible_time_there_is_no_number(models, cat
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_smaller_last_batch_is_left_out_or_said(name):
-    sound, smaller = (read(name, each) for each in (odd.sound_kernels(), odd.smaller_last_step(odd.sound_kernels())))
+    sound, smaller = (
+        read(name, kernels) for kernels in (odd.sound_kernels(), odd.smaller_last_step(odd.sound_kernels()))
+    )
     said = [line for line in (*smaller.warnings, *smaller.ignored) if "more or less work than the others" in line]
-    assert len(said) == 1 and "1 of 3 steps" in said[0] and not [one for one in sound.warnings if "steps" in one]
+    assert (
+        len(said) == 1
+        and "1 of 3 steps" in said[0]
+        and not [warning for warning in sound.warnings if "steps" in warning]
+    )
     if name.endswith(".pt.trace.json"):
         assert smaller.device_busy_us == pytest.approx(sound.device_busy_us)
 
@@ -101,10 +107,12 @@ def test_steps_that_are_not_marked_lose_as_little(marked):
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("ms", [5.0, 30.0, 80.0])
 def test_a_copy_beside_computation_takes_no_time_from_the_step(models, catalog, name, ms):
-    sound, copied = (read(name, each) for each in (odd.sound_kernels(), odd.copies_beside(ms)(odd.sound_kernels())))
+    sound, copied = (
+        read(name, kernels) for kernels in (odd.sound_kernels(), odd.copies_beside(ms)(odd.sound_kernels()))
+    )
     times = [
-        predict(models, catalog, each, "g4dn.xlarge", targets=["p3.2xlarge"]).predictions[1].latency_ms
-        for each in (sound, copied)
+        predict(models, catalog, profile, "g4dn.xlarge", targets=["p3.2xlarge"]).predictions[1].latency_ms
+        for profile in (sound, copied)
     ]
     assert times[1] == pytest.approx(times[0], rel=0.02)
     assert copied.operations.get("Device__Send", 0.0) < 0.05 * ms * 1000
@@ -122,8 +130,8 @@ def test_a_copy_that_the_step_waits_for_counts():
 
 def test_times_as_text_and_traces_too_large_for_their_stacks_are_refused(monkeypatch):
     document = json.loads(odd.pytorch_trace(odd.sound_kernels()))
-    for each in document["traceEvents"]:
-        each.update(ts=str(each["ts"]), dur=str(each["dur"]))
+    for event in document["traceEvents"]:
+        event.update(ts=str(event["ts"]), dur=str(event["dur"]))
     assert "times as text" in refusal(json.dumps(document).encode())
     monkeypatch.setattr("profet_profiles.chrome_trace.MAX_EVENTS", 50)
     document = json.loads(odd.pytorch_trace(odd.sound_kernels()))

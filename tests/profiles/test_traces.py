@@ -117,8 +117,8 @@ def test_a_kernels_name_tells_its_operation_and_what_is_written_beside_the_stand
     ],
 )
 def test_a_kernels_name_tells_the_precision(kernel, precision):
-    found = detect_traits({kernel: 10.0, "other": 10.0})
-    assert (found.precision, found.compiled) == (precision, None)
+    traits = detect_traits({kernel: 10.0, "other": 10.0})
+    assert (traits.precision, traits.compiled) == (precision, None)
     # Below compute capability 8 there is no TF32: no sign is FP32.
     if precision is None:
         assert detect_traits({kernel: 10.0}, compute_capability=7).precision == "fp32"
@@ -215,9 +215,9 @@ def test_self_times_are_bounded_by_the_union_for_any_intervals(spans, piece):
     covered = len({at for begin, duration in spans for at in range(begin, begin + duration)})
     assert covered_us(begins, durations) == covered
     assert (self_us >= 0).all() and (self_us <= durations[order]).all()
-    for time, found in zip(at, inner.tolist(), strict=True):
+    for time, row_at in zip(at, inner.tolist(), strict=True):
         open_then = [row for row in range(len(spans)) if begins[order][row] <= time < (begins + durations)[order][row]]
-        assert found == (open_then[-1] if open_then else -1)
+        assert row_at == (open_then[-1] if open_then else -1)
 
 
 @given(
@@ -237,8 +237,8 @@ def test_what_is_covered_within_windows(spans, windows):
 
 def events_of(data: bytes, keep: tuple[str, ...] = ()) -> tuple[list[Event], dict]:
     trace = ChromeTrace(Content(data), dict, keep)
-    found = [event for some in trace.events() for event in some]
-    return [Event(*(getattr(event, each.name) for each in fields(Event))) for event in found], trace.entries
+    events = [event for part in trace.events() for event in part]
+    return [Event(*(getattr(event, field.name) for field in fields(Event))) for event in events], trace.entries
 
 
 def event_of(record: dict) -> Event:
@@ -292,8 +292,8 @@ def test_windows_of_any_size_give_the_same_events(window, events, installed, asc
         patch.setattr(chrome_trace, "_WINDOW_BYTES", window)
         if not installed:
             patch.setitem(sys.modules, "msgspec.json", None)
-        found, entries = events_of(data, keep=("before", "after"))
-    assert repr(found) == repr([event_of(event) for event in events]), "NaN is not equal to itself"
+        parsed, entries = events_of(data, keep=("before", "after"))
+    assert repr(parsed) == repr([event_of(event) for event in events]), "NaN is not equal to itself"
     assert entries == {"before": entry, "after": entry}
 
 

@@ -317,7 +317,7 @@ CASES = (
     *((data, "PyTorch's printed key_averages()", "upload the trace that") for data in odd_files.KEY_AVERAGES),
     *((data, "a list of numbers, such as PyTorch's memory", "upload the trace") for data in odd_files.MEMORY_TIMELINES),
     *((data, what, "") for what, data in odd_files.OTHERS.items()),
-    *((data, "plain text", "upload PROFET JSON, ") for data in odd_files.LOGS),
+    *((data, "a training log", "give it as the log of a network by name") for data in odd_files.LOGS),
     ("Epoch 1/5: 122 ms a step, naïve\n".encode() * 100, "plain text", "upload PROFET JSON, "),
 )
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from profet_profiles.record import HOST_IDLE, NO_DEVICE, NO_WORK, STAND_IN, ProfileMeta
-from profet_recorder.engine import NO_SIZES, BatchSizes, ObservedSizes, StepFacts, StepKind, batch_sizes, either
+from profet_recorder.engine import NO_SIZES, BatchSizes, ObservedSizes, StepFacts, StepKind, batch_sizes, completed
 from profet_recorder.plan import RecorderError, record_plan
 from profet_recorder.recording import ON_CPU, Recording, Times, next_step, recorded_profile, summary
 from tests.made.chrome_traces import op, update
@@ -32,9 +32,9 @@ def plan(tmp_path):
 
 def test_what_the_user_knows_goes_first_and_a_gpu_that_was_not_seen_is_refused(trace, plan):
     facts = (ProfileMeta(precision="fp32", parameters=7), BatchSizes(8, 32, 32), ())
-    found = recorded_profile(trace, facts, plan(), TIMED, None).meta
-    assert (found.batch_size, found.pixels, found.parameters, found.precision) == (8, 32, 7, "fp32")
-    assert (found.step_latency_ms, found.peak_memory_mib, found.gpu) == (11.0, None, None)
+    profile = recorded_profile(trace, facts, plan(), TIMED, None).meta
+    assert (profile.batch_size, profile.pixels, profile.parameters, profile.precision) == (8, 32, 7, "fp32")
+    assert (profile.step_latency_ms, profile.peak_memory_mib, profile.gpu) == (11.0, None, None)
     given = plan(batch_size=9, pixels=64, parameters=5, precision="tf32")
     known = recorded_profile(trace, facts, given, TIMED, None).meta
     assert (known.batch_size, known.pixels, known.parameters, known.precision) == (9, 64, 5, "tf32")
@@ -44,13 +44,13 @@ def test_what_the_user_knows_goes_first_and_a_gpu_that_was_not_seen_is_refused(t
 
 def test_a_processor_stands_in_for_a_device_where_it_is_requested(trace, plan):
     plain = recorded_profile(trace, NOTHING, plan(), TIMED, None)
-    found = recorded_profile(trace, NOTHING, plan(as_device=True), TIMED, None)
-    assert found.operations == {
+    profile = recorded_profile(trace, NOTHING, plan(as_device=True), TIMED, None)
+    assert profile.operations == {
         name if name == HOST_IDLE else name.replace("Host_", "Device_"): us for name, us in plain.operations.items()
     }
-    assert plain.device_busy_us == 0 and found.device_busy_us > 1_000
-    assert plain.warnings[0] == NO_DEVICE and found.warnings == (STAND_IN, *plain.warnings[1:])
-    assert list(summary(found, plan(as_device=True), TIMED))[-1].startswith("next: `profet advise profile.json ")
+    assert plain.device_busy_us == 0 and profile.device_busy_us > 1_000
+    assert plain.warnings[0] == NO_DEVICE and profile.warnings == (STAND_IN, *plain.warnings[1:])
+    assert list(summary(profile, plan(as_device=True), TIMED))[-1].startswith("next: `profet advise profile.json ")
     with pytest.raises(RecorderError, match="leave --device cpu"):
         recorded_profile(trace, ON_T4, plan(as_device=True), TIMED, None)
 
@@ -81,8 +81,8 @@ def test_warnings_stand_in_order_and_only_missing_sizes_are_requested(trace, pla
     assert asked(pictures, batch_size=8, pixels=None) == [], "what it was fed was seen, and was no picture"
     events = [update(0, 50), op("aten::mul_", 10, 20)]
     (tmp_path / "step.json").write_bytes(chrome_trace(events))
-    found = recorded_profile(tmp_path / "step.json", NOTHING, plan(), TIMED, None)
-    assert found.warnings[:2] == (NO_DEVICE, NO_WORK)
+    without_work = recorded_profile(tmp_path / "step.json", NOTHING, plan(), TIMED, None)
+    assert without_work.warnings[:2] == (NO_DEVICE, NO_WORK)
 
 
 @pytest.mark.parametrize(
@@ -194,18 +194,18 @@ def tensor(*shape: object) -> SimpleNamespace:
     ],
 )
 def test_sizes(batch, channels_last, expected):
-    found = batch_sizes(batch, channels_last=channels_last)
-    assert (found.batch_size, found.height, found.width) == expected
-    assert found.is_list == (isinstance(batch, list) and expected[0] == 2)
+    sizes = batch_sizes(batch, channels_last=channels_last)
+    assert (sizes.batch_size, sizes.height, sizes.width) == expected
+    assert sizes.is_list == (isinstance(batch, list) and expected[0] == 2)
 
 
 def test_pixels_are_the_side_of_a_square_and_what_one_batch_lacks_the_other_tells():
     assert BatchSizes(1, 224, 224).pixels == 224
     assert BatchSizes(1, 200, 300).pixels == 245
     assert BatchSizes(1).pixels is None
-    assert either(BatchSizes(8), BatchSizes(None, 32, 32)) == BatchSizes(8, 32, 32)
-    assert either(BatchSizes(8, 16, 16), BatchSizes(4, 32, 32)) == BatchSizes(8, 16, 16)
-    assert either(BatchSizes(3, is_guess=True), BatchSizes(8, 32, 32)) == BatchSizes(8, 32, 32)
+    assert completed(BatchSizes(8), BatchSizes(None, 32, 32)) == BatchSizes(8, 32, 32)
+    assert completed(BatchSizes(8, 16, 16), BatchSizes(4, 32, 32)) == BatchSizes(8, 16, 16)
+    assert completed(BatchSizes(3, is_guess=True), BatchSizes(8, 32, 32)) == BatchSizes(8, 32, 32)
 
 
 def test_the_largest_pictures_of_a_step_count():

@@ -129,9 +129,9 @@ def test_a_script_finds_what_python_would_give_it_and_a_module_runs_by_its_name(
 )
 @pytest.mark.parametrize("keep", [(), ("--keep-running",)], ids=["stopped", "kept running"])
 def test_a_scripts_exit_status_and_error_are_its_own(ended, script, code, status, says, keep):
-    found, lines = ended(script(code), *keep)
+    exit_status, lines = ended(script(code), *keep)
     err = "\n".join(lines)
-    assert found == status and says in err and lines[-1].startswith("profet: train.py ")
+    assert exit_status == status and says in err and lines[-1].startswith("profet: train.py ")
     assert "runpy" not in err and "profet_recorder/" not in err and "\nSystemExit" not in err
 
 

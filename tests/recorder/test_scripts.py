@@ -20,8 +20,7 @@ from pathlib import Path
 import pytest
 
 from profet_cli.commands import parsed
-from profet_profiles.pytorch_trace import TRANSLATED_WARNING
-from profet_profiles.record import NO_DEVICE, NO_WORK
+from profet_profiles.record import NO_DEVICE, NO_WORK, TRANSLATED_WARNING
 from tests.recorder.runs import PYTHONPATH, Run, needs
 from tests.recorder.variations import PREFIXES, VARIATIONS
 
@@ -68,9 +67,9 @@ class Script:
 
 def scripts() -> list:
     """A parameter for each script, skipped by name where its framework isn't installed."""
-    found = {path.stem: read_script(path) for path in sorted(FOLDER.glob("*.py"))}
-    found |= {f"{kind}: {name}": _variation(kind, text) for (kind, name), text in VARIATIONS.items()}
-    return [pytest.param(one, id=name, marks=marks(one)) for name, one in found.items()]
+    by_name = {path.stem: read_script(path) for path in sorted(FOLDER.glob("*.py"))}
+    by_name |= {f"{kind}: {name}": _variation(kind, text) for (kind, name), text in VARIATIONS.items()}
+    return [pytest.param(script, id=name, marks=marks(script)) for name, script in by_name.items()]
 
 
 def marks(script: Script) -> list:
@@ -140,10 +139,10 @@ def check(script: Script, done: Run) -> None:
     profile = done.profile()
     meta = profile.meta
     precision = (meta.precision or "None").replace(" ", "_")
-    found = {"batch": meta.batch_size, "pixels": meta.pixels, "parameters": meta.parameters, "precision": precision}
-    assert {name: str(value) for name, value in found.items() if name in facts} == {
-        name: facts[name] for name in found if name in facts
-    }, found
+    read = {"batch": meta.batch_size, "pixels": meta.pixels, "parameters": meta.parameters, "precision": precision}
+    assert {name: str(value) for name, value in read.items() if name in facts} == {
+        name: facts[name] for name in read if name in facts
+    }, read
     assert ("PyTorch" if "torch" in script.modules else "TensorFlow") in meta.framework
     assert meta.compiled is (True if "compiled" in facts else None)
     missing = [name for name in lines.get("operations", "").split() if f"Host_{name}" not in profile.operations]
@@ -154,7 +153,9 @@ def check(script: Script, done: Run) -> None:
     always = (NO_DEVICE, TRANSLATED_WARNING) if "torch" in script.modules else (NO_DEVICE,)
     assert profile.warnings[: len(always)] == always
     warnings = [
-        one for one in profile.warnings[len(always) :] if not one.startswith(_SLOW) or _SLOW in lines.get("warns", "")
+        warning
+        for warning in profile.warnings[len(always) :]
+        if not warning.startswith(_SLOW) or _SLOW in lines.get("warns", "")
     ]
     expected = lines["warns"].split(" | ") if lines.get("warns") else []
     assert len(warnings) == len(expected) and all(map(str.__contains__, warnings, expected)), warnings

@@ -127,6 +127,13 @@ def test_it_records_a_step_with_pytorch(installed, tmp_path):
     assert (meta.batch_size, meta.pixels, meta.parameters) == (8, 32, PARAMETERS)
     assert meta.framework.startswith("PyTorch 2.") and meta.step_latency_ms > 0
     assert profile.operations["Host_Conv2D"] > 0 and profile.warnings[0].startswith(CPU_WARNING)
+    without = tmp_path / "without_numpy"
+    without.mkdir()
+    for path in Path(_site_packages("torch")).iterdir():
+        if not path.name.startswith("numpy"):
+            (without / path.name).symlink_to(path)
+    done = run_in(tmp_path, [installed / "profet-record", "train.py", "-o", "p.json"], PYTHONPATH=str(without))
+    assert done.returncode == 2 and done.stderr.endswith("pip install numpy.\n"), done.stderr
 
 
 def _site_packages(package: str) -> str:

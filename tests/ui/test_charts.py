@@ -163,7 +163,7 @@ BEST = ("slow", "middle", "fast")
 
 def drawn(*plans, **limits: float):
     plans = plans or [*PLANS.values()]
-    figure = checked(trade_off(plans, plans[0].table.totals(Period.TRAINING), BEST, **limits))
+    figure = checked(trade_off([plan.per(Period.TRAINING) for plan in plans], BEST, **limits))
     return figure, {trace.name: trace for trace in figure.data}
 
 

@@ -207,6 +207,7 @@ export default function mounted({ data, parentElement, setTriggerValue }) {
     const svg = draw(box, data, Boolean(box.isAll), (key) => setTriggerValue("open", key));
     box.prepend(svg);
     box.drawnAt = box.clientWidth;
+    document.getElementById("first-paint")?.remove();
     more.hidden = few === count;
     more.textContent = box.isAll ? `Show ${few}` : `Show all ${count}`;
     if (focused) [...svg.querySelectorAll(".row")].find((row) => row.dataset.key === focused)?.focus();

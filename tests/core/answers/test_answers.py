@@ -46,18 +46,13 @@ A100, RTX = "A100-SXM4-80GB", "GeForce RTX 2080 Ti"
 TRAINING = {"images": 50_000}
 
 
-@pytest.fixture(scope="module")
-def context(models, catalog) -> Context:
-    return Context(models, catalog, load_gpus())
-
-
 def recorded_on(samples, gpu: str | None, **meta):
     profile = samples[VGG].profile
     return profile.with_meta(gpu=gpu, **meta)
 
 
 @pytest.mark.parametrize(
-    ("named", "asked", "found"),
+    ("named", "asked", "expected"),
     [
         ("Tesla T4", None, "g4dn.xlarge"),
         ("NVIDIA GeForce RTX 2080 Ti", None, RTX),
@@ -70,9 +65,9 @@ def recorded_on(samples, gpu: str | None, **meta):
         ("Tesla T4", "p3.2xlarge", "p3.2xlarge"),
     ],
 )
-def test_the_question_says_it_or_the_profile_names_it(context, samples, named, asked, found):
+def test_the_question_says_it_or_the_profile_names_it(context, samples, named, asked, expected):
     question = PredictQuestion(profile=recorded_on(samples, named), anchor=asked)
-    assert answer_predict(context, question).prediction.anchor == found
+    assert answer_predict(context, question).prediction.anchor == expected
 
 
 @pytest.mark.parametrize(
@@ -135,7 +130,7 @@ def test_other_sizes_grow_by_the_instance_that_the_profile_was_mapped_to(context
         for size in (8, 16, 32, 128)
     ]
     for name in steps[0].latencies_ms:
-        latencies_ms = [one.latencies_ms[name] for one in steps]
+        latencies_ms = [step.latencies_ms[name] for step in steps]
         assert latencies_ms == sorted(latencies_ms) and latencies_ms[0] < latencies_ms[-1]
     rows = {row.instance: row for row in steps[-1].step_times}
     assert rows["g4dn.xlarge"].basis is Basis.MAPPED and "scaled from batch 16" in rows["g4dn.xlarge"].note
@@ -143,13 +138,14 @@ def test_other_sizes_grow_by_the_instance_that_the_profile_was_mapped_to(context
 
 def test_two_profiles_of_a_gpu_that_nobody_rents_out_agree(context, samples):
     small, large = (samples[name].profile for name in ("resnet50-128px-b16-g4dn", "resnet50-128px-b256-g4dn"))
-    small, large = (one.with_meta(gpu=RTX) for one in (small, large))
+    small, large = (profile.with_meta(gpu=RTX) for profile in (small, large))
     question = TrainingQuestion(profile=small, second=large, at_batch=64, **TRAINING)
     steps = answer_cost(context, question).training
     alone = answer_cost(context, TrainingQuestion(profile=small, at_batch=64, **TRAINING)).training
     assert steps.scaled and steps.latencies_ms.keys() == alone.latencies_ms.keys()
     narrower, wider = (
-        next(row.interval for row in one.step_times if row.instance == "g4dn.xlarge") for one in (steps, alone)
+        next(row.interval for row in training.step_times if row.instance == "g4dn.xlarge")
+        for training in (steps, alone)
     )
     assert narrower.log_half_width < wider.log_half_width
 
@@ -187,12 +183,12 @@ def original(rows):
 @pytest.mark.parametrize(("axis", "field", "size"), [("batch", "at_batch", 32), ("pixels", "at_pixels", 224)])
 def test_each_size_is_as_advice_says(context, question, axis, field, size, whole_nodes):
     question = structs.replace(question, whole_nodes=whole_nodes, gpu=("T4", "V100"))
-    found = answer_sizes(context, answer_advise(context, question), axis, [32, 64, 128, 224])
+    answer = answer_sizes(context, answer_advise(context, question), axis, [32, 64, 128, 224])
     advice = answer_advise(context, structs.replace(question, **{field: size}))
     plans = {row.label: row for row in advice.rows if row.has_number}
     compared = 0
-    for curve in found.curves:
-        point = curve.points[found.sizes.index(size)]
+    for curve in answer.curves:
+        point = curve.points[answer.sizes.index(size)]
         if curve.row.label in plans:
             plan, compared = plans[curve.row.label], compared + 1
             assert (point.latency_ms, point.total_s, point.total_usd) == pytest.approx(
@@ -325,12 +321,12 @@ def test_one_name_stands_for_a_list_of_one_and_every_answer_is_a_flat_table(mode
     one, several = (advise(models, catalog, sample.profile, ANCHOR, gpu=gpu, **given) for gpu in ("V100", ["V100"]))
     assert one.to_frame().equals(several.to_frame())
     assert set(one.to_frame().gpu) >= {"Tesla V100-SXM2-16GB"}
-    found = predict(models, catalog, sample.profile, ANCHOR, targets="p3.2xlarge")
-    assert [row.instance for row in found.predictions] == [ANCHOR, "p3.2xlarge"]
-    found = predict(models, catalog, sample.profile, ANCHOR, latency_ms=sample.latency_ms)
-    costs = cost_table(found.latencies_ms, catalog, images=50_000, batch_size=16)
+    prediction = predict(models, catalog, sample.profile, ANCHOR, targets="p3.2xlarge")
+    assert [row.instance for row in prediction.predictions] == [ANCHOR, "p3.2xlarge"]
+    prediction = predict(models, catalog, sample.profile, ANCHOR, latency_ms=sample.latency_ms)
+    costs = cost_table(prediction.latencies_ms, catalog, images=50_000, batch_size=16)
     tables = [
-        found.to_frame(),
+        prediction.to_frame(),
         advise(models, catalog, sample.profile, ANCHOR, images=50_000, profiled_batch=16).to_frame(),
         estimate(models, catalog, "ResNet50", batch=64).to_frame(),
         scaleout(models, catalog, step_ms=180.0, batch=64, gpu="V100", network="ResNet50").to_frame(),
@@ -347,8 +343,8 @@ def test_custom_gpus_are_in_the_catalog_and_predicted(models, sample, tmp_path, 
     monkeypatch.setenv("PROFET_GPUS", str(own))
     catalog = load_catalog()
     assert "Lab card" in {entry.gpu for entry in catalog.values()}
-    found = predict(load_models(), catalog, sample.profile, ANCHOR).to_frame()
-    assert found[found.gpu == "Lab card"].latency_ms.notna().all() and (found.gpu == "Lab card").any()
+    table = predict(load_models(), catalog, sample.profile, ANCHOR).to_frame()
+    assert table[table.gpu == "Lab card"].latency_ms.notna().all() and (table.gpu == "Lab card").any()
 
 
 def test_the_images_of_a_training_count_on_several_gpus(models, catalog, sample):

@@ -8,11 +8,9 @@ from msgspec.structs import replace
 from profet_core import InputError, NoPredictionError
 from profet_core.answers.advise import answer_advise, answer_cost
 from profet_core.answers.by_layers import file_profile, named_profile, unknown_profile
-from profet_core.answers.context import Context
 from profet_core.answers.predict import answer_compare, predicted_question
 from profet_core.answers.scaleout import ScaleoutQuestion, scaleout_plans
 from profet_core.answers.sizes import answer_sizes
-from profet_core.catalog import load_gpus
 from profet_core.errors import Code
 from profet_core.latency import Basis
 from profet_core.layers.estimate import NetworkStep, estimate
@@ -21,12 +19,6 @@ from profet_core.layers.reading import read_network
 from profet_core.prediction.models import load_samples
 from profet_core.questions import AdviseQuestion, ProfileQuestion
 from profet_core.training.memory import Verdict
-
-
-@pytest.fixture(scope="module")
-def context(models, catalog) -> Context:
-    return Context(models, catalog, load_gpus())
-
 
 QUESTION = AdviseQuestion(profile=named_profile("resnet50", 64), images=50_000, epochs=2, include_retired=True)
 MEASURED = replace(QUESTION, anchor="Tesla T4", latency_ms=500.0)
@@ -41,15 +33,15 @@ def test_advice_has_the_estimate_s_steps_at_any_size(context):
         answer = answer_advise(context, replace(QUESTION, **more))
         step = NetworkStep(counts_of("resnet50", pixels), more.get("at_batch", 64), "resnet50")
         stated = {row.instance: row for row in estimate(context.models, context.catalog, step).rows}
-        found = steps(answer)
-        assert len(found) > 90 and found == {name: stated[name].latency_ms for name in found}
+        latencies_ms = steps(answer)
+        assert len(latencies_ms) > 90 and latencies_ms == {name: stated[name].latency_ms for name in latencies_ms}
         assert {plan.basis for plan in answer.advice.plans} == {Basis.MEASURED, Basis.TRANSFERRED}
     cost = answer_cost(context, QUESTION).table[0]
     assert cost.total_s == pytest.approx(2 * 782 * cost.latency_ms / 1e3)
 
 
 def test_a_measured_step_is_kept_and_scales_every_other_gpu_and_size(context):
-    alone, answer = (answer_advise(context, one) for one in (QUESTION, MEASURED))
+    alone, answer = (answer_advise(context, question) for question in (QUESTION, MEASURED))
     assert steps(answer)["g4dn.xlarge"] == 500.0 and steps(answer)["p3.2xlarge"] != steps(alone)["p3.2xlarge"]
     assert {plan.basis for plan in answer.advice.plans} == {Basis.GIVEN, Basis.SCALED}
     rows = {row.offer.name: row for row in answer.rows}
@@ -59,7 +51,7 @@ def test_a_measured_step_is_kept_and_scales_every_other_gpu_and_size(context):
         one, other = (steps(answer_advise(context, replace(asked, **size))) for asked in (MEASURED, QUESTION))
         ratios.append(one["g4dn.xlarge"] / other["g4dn.xlarge"])
     ratio = 500.0 / steps(alone)["g4dn.xlarge"]
-    assert ratio > 1.05 and all(1.0 < each < 1.02 * ratio for each in ratios) and ratios[0] > ratios[1]
+    assert ratio > 1.05 and all(1.0 < other_ratio < 1.02 * ratio for other_ratio in ratios) and ratios[0] > ratios[1]
     # A second GPU is kept too.
     both = replace(MEASURED, measured={"p3.2xlarge": 170.0})
     assert steps(answer_advise(context, both))["p3.2xlarge"] == 170.0
@@ -69,12 +61,12 @@ def test_curves_agree_with_advice_at_each_size_and_many_gpus_follow(context):
     advice = answer_advise(context, MEASURED)
     for axis, sizes in (("batch", (32, 64, 128)), ("pixels", (96, 224))):
         answer = answer_sizes(context, advice, axis, sizes)
-        each = {curve.row.offer.name: curve for curve in answer.curves}
+        by_offer = {curve.row.offer.name: curve for curve in answer.curves}
         at = "at_batch" if axis == "batch" else "at_pixels"
         for place, size in enumerate(sizes):
             there = steps(answer_advise(context, replace(MEASURED, **{at: size})))
             for name in ("g4dn.xlarge", "p3.2xlarge"):
-                assert each[name].points[place].latency_ms == there[name]
+                assert by_offer[name].points[place].latency_ms == there[name]
     plans = scaleout_plans(context, ScaleoutQuestion(), MEASURED).plans
     assert {plan.plan.basis for plan in plans} == {Basis.SCALED_OUT, Basis.SCALED}
     assert scaleout_plans(context, ScaleoutQuestion(), QUESTION).on(plans[0].label).network.count == 25_557_032
@@ -99,7 +91,9 @@ def test_a_file_has_one_image_size_and_an_unknown_name_no_answer(context):
 @pytest.mark.parametrize("profile", [named_profile("resnet50", 64), named_profile("vit_b_16", 64)])
 def test_checkpointing_takes_less_memory_and_one_more_forward_pass(context, profile):
     asked = replace(QUESTION, profile=profile, images=None)
-    plain, again = (predicted_question(context, replace(asked, checkpointing=each)) for each in (False, True))
+    plain, again = (
+        predicted_question(context, replace(asked, checkpointing=checkpointing)) for checkpointing in (False, True)
+    )
     pairs = [
         (one.latency_ms, other.latency_ms) for one, other in zip(plain.predictions, again.predictions, strict=True)
     ]
@@ -109,10 +103,13 @@ def test_checkpointing_takes_less_memory_and_one_more_forward_pass(context, prof
 
 
 def test_checkpointing_of_a_cnn_s_profile_scales_every_step_and_size(context):
-    sample = next(one for one in load_samples() if one.name.startswith("resnet50-224px-b64-g4dn"))
+    sample = next(shipped for shipped in load_samples() if shipped.name.startswith("resnet50-224px-b64-g4dn"))
     asked = AdviseQuestion(profile=sample.profile, anchor=sample.anchor, latency_ms=sample.latency_ms, images=50_000)
     for size in ({}, {"at_batch": 128}):
-        plain, again = (steps(answer_advise(context, replace(asked, checkpointing=each, **size))) for each in (0, 1))
+        plain, again = (
+            steps(answer_advise(context, replace(asked, checkpointing=checkpointing, **size)))
+            for checkpointing in (0, 1)
+        )
         assert [again[name] / ms for name, ms in plain.items()] == pytest.approx([1.3] * len(plain), rel=0.02)
     answer = answer_advise(context, replace(asked, checkpointing=True))
     assert Basis.GIVEN not in {plan.basis for plan in answer.advice.plans}

@@ -26,7 +26,7 @@ def test_a_function_s_parameters_are_its_question_s_fields(models, catalog, samp
     profile = read_profile(sample.data, "profile.json")
     assert signature(advise).parameters.keys() == {"models", "catalog", *fields_of(AdviseQuestion)}
     assert signature(predict).parameters.keys() == {"models", "catalog", *fields_of(PredictQuestion)} - filters
-    found = predict(models, catalog, profile, sample.anchor, latency_ms=sample.latency_ms, targets=["p3.2xlarge"])
-    assert [row.instance for row in found.predictions] == [sample.anchor, "p3.2xlarge"]
+    prediction = predict(models, catalog, profile, sample.anchor, latency_ms=sample.latency_ms, targets=["p3.2xlarge"])
+    assert [row.instance for row in prediction.predictions] == [sample.anchor, "p3.2xlarge"]
     with pytest.raises(TypeError, match="provider"):
         predict(models, catalog, profile, sample.anchor, provider="aws")

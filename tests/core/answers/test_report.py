@@ -93,5 +93,5 @@ def test_many_plans_are_counted_and_nodes_say_how_many_gpus_train_and_if_retired
     one_gpu = steps_of(ROWS[1:2])
     of_all = advise(replace(one_gpu, gpus=np.array([4])), [node], HOUR_AT_100_MS)
     of_one = advise(one_gpu, [node], HOUR_AT_100_MS)
-    heads = [Read(report_html(one, SOURCE)).cells[1][0] for one in (of_all, of_one)]
+    heads = [Read(report_html(report, SOURCE)).cells[1][0] for report in (of_all, of_one)]
     assert heads == ["4 × T4 · AWSmiddle", "T4 (1 of 4) · AWSmiddle"]

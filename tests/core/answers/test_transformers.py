@@ -11,9 +11,7 @@ from msgspec.structs import replace
 from profet_core import InputError, NoPredictionError, predict
 from profet_core.answers.advise import answer_advise
 from profet_core.answers.by_layers import NetworkProfile
-from profet_core.answers.context import Context
 from profet_core.answers.predict import answer_compare, predicted_question
-from profet_core.catalog import load_gpus
 from profet_core.errors import Code, OptionalInputError
 from profet_core.latency import Basis
 from profet_core.layers.networks import counts_of
@@ -22,11 +20,6 @@ from profet_core.prediction.predict import predict_many
 from profet_core.questions import AdviseQuestion, ProfileQuestion
 from profet_profiles import read_profile, write_profile
 from tests.made.transformers import GPU, transformer_trace
-
-
-@pytest.fixture(scope="module")
-def context(models, catalog) -> Context:
-    return Context(models, catalog, load_gpus())
 
 
 @pytest.fixture(scope="module")
@@ -64,10 +57,10 @@ def test_a_vision_transformer_is_told_from_a_language_model(vit):
     assert "30,522" in refusal(words) and "30,522" in refusal(words, VISION_TRANSFORMER)
     # Without a convolution nothing tells: the visitor is asked.
     events = json.loads(transformer_trace())
-    events["traceEvents"] = [each for each in events["traceEvents"] if "conv" not in each["name"]]
+    events["traceEvents"] = [event for event in events["traceEvents"] if "conv" not in event["name"]]
     linear = read_profile(json.dumps(events).encode())
     assert VISION_TRANSFORMER in refusal(linear) and refusal(linear, VISION_TRANSFORMER) == ""
-    assert refusal(linear, "vit_tiny_patch16_224") == refusal(linear.named("vit_b_16.json")) == ""
+    assert refusal(linear, "vit_tiny_patch16_224") == refusal(linear.with_file_name("vit_b_16.json")) == ""
 
 
 @pytest.mark.parametrize(
@@ -83,13 +76,13 @@ def test_every_gpu_is_estimated_and_the_recorded_step_holds_where_it_ran(context
     profile = read_profile(transformer_trace(**trace))
     step_ms = profile.device_total_us / 1e3
     asked = ProfileQuestion(profile=profile, latency_ms=step_ms, network=network, profiled_batch=32)
-    found = predicted_question(context, asked)
-    assert code in {note.code for note in found.warnings}
-    here = {row.basis for row in found.predictions if row.offer.gpu == "Tesla V100-SXM2-16GB"}
-    assert {row.basis for row in found.predictions} == {Basis.GIVEN, Basis.TRANSFERRED} and here == {Basis.GIVEN}
-    ms = latencies(found)
+    prediction = predicted_question(context, asked)
+    assert code in {note.code for note in prediction.warnings}
+    here = {row.basis for row in prediction.predictions if row.offer.gpu == "Tesla V100-SXM2-16GB"}
+    assert {row.basis for row in prediction.predictions} == {Basis.GIVEN, Basis.TRANSFERRED} and here == {Basis.GIVEN}
+    ms = latencies(prediction)
     assert ms["Tesla V100-SXM2-16GB"] == step_ms and ms["Tesla T4"] > 1.2 * step_ms > step_ms > ms["H100-SXM5-80GB"]
-    rows = {row.offer.gpu: row for row in found.predictions}
+    rows = {row.offer.gpu: row for row in prediction.predictions}
     assert rows["Tesla T4"].interval.high_ms > 1.5 * ms["Tesla T4"]
     without = predicted_question(context, replace(asked, latency_ms=None))
     assert latencies(without)["Tesla T4"] == pytest.approx(ms["Tesla T4"] / 1.054, rel=0.1)
@@ -100,9 +93,9 @@ def test_tokens_grow_with_the_area_and_patches_divide_the_image(context, vit, sa
     asked = AdviseQuestion(profile=vit, images=1_000)
     with pytest.raises(InputError, match="use 192 or 208"):
         answer_advise(context, replace(asked, at_pixels=200))
-    found = predicted_question(context, asked)
-    assert isinstance(found.profile, NetworkProfile)
-    counts, larger = found.profile.counts, found.profile.counts_at(384)
+    prediction = predicted_question(context, asked)
+    assert isinstance(prediction.profile, NetworkProfile)
+    counts, larger = prediction.profile.counts, prediction.profile.counts_at(384)
     own = counts_of("vit_tiny_patch16_224", 384)
     assert larger.flops.product == pytest.approx(own.flops.product, rel=0.02)
     assert larger.flops.all == pytest.approx(own.flops.all, rel=0.02)
@@ -116,22 +109,22 @@ def test_tokens_grow_with_the_area_and_patches_divide_the_image(context, vit, sa
     with pytest.raises(InputError, match="record_shapes"):
         answer_advise(context, replace(asked, profile=no_shapes, profiled_batch=32, profiled_pixels=224, at_pixels=384))
     twice = answer_advise(context, replace(asked, at_batch=64)).training
-    assert latencies(twice.prediction.at(64, None, None))["Tesla T4"] > 1.6 * latencies(found)["Tesla T4"]
+    assert latencies(twice.prediction.at(64, None, None))["Tesla T4"] > 1.6 * latencies(prediction)["Tesla T4"]
 
 
 def test_a_gpu_that_waits_for_its_host_says_its_work_and_its_host(context, vit):
     idle = read_profile(transformer_trace(waits=4))
     assert idle.device_busy_us == pytest.approx(vit.device_busy_us) and vit.device_busy_us < 0.5 * idle.device_total_us
-    busy, waits = (predicted_question(context, ProfileQuestion(profile=each)) for each in (vit, idle))
+    busy, waits = (predicted_question(context, ProfileQuestion(profile=profile)) for profile in (vit, idle))
     ratio = latencies(waits)["H100-SXM5-80GB"] / latencies(busy)["H100-SXM5-80GB"]
     assert ratio > 1 and Code.LAUNCHES_MEASURED in {note.code for note in waits.warnings}
 
 
 def test_the_same_answer_in_python_and_beside_other_profiles(context, vit, models, catalog):
     asked = ProfileQuestion(profile=vit, anchor=GPU)
-    found = latencies(predicted_question(context, asked))
-    assert latencies(predict(models, catalog, vit, GPU)) == found
-    assert latencies(answer_compare(context, [asked])[0].prediction) == found
+    latencies_ms = latencies(predicted_question(context, asked))
+    assert latencies(predict(models, catalog, vit, GPU)) == latencies_ms
+    assert latencies(answer_compare(context, [asked])[0].prediction) == latencies_ms
     for method in ("default", "profet"):
         with pytest.raises((InputError, NoPredictionError)):
             predict_many(models, catalog, [vit], GPU, method=method)
@@ -139,7 +132,8 @@ def test_the_same_answer_in_python_and_beside_other_profiles(context, vit, model
         predict(models, catalog, vit, GPU, method="profet")
     half = latencies(predict(models, catalog, vit, GPU, precision="amp"))
     assert (
-        all(half[gpu] <= ms * 1.001 for gpu, ms in found.items()) and half["H100-SXM5-80GB"] < found["H100-SXM5-80GB"]
+        all(half[gpu] <= ms * 1.001 for gpu, ms in latencies_ms.items())
+        and half["H100-SXM5-80GB"] < latencies_ms["H100-SXM5-80GB"]
     )
     assert all(map(math.isfinite, half.values()))
 
@@ -158,4 +152,4 @@ def test_real_traces_of_torch_count_what_the_table_does(tmp_path):
     assert work.dense_flops == 2 * 4 * 16 * 96 * 96 * (3 + 1 + 4 + 4)
     assert work.product_flops == 4 * 4 * 16 * 16 * 96
     assert (work.patch, work.attended, work.vocabulary) == (16, 32, 0) or work.attended == 16
-    assert work.parameters == sum(each.numel() for each in [*layer.parameters(), *patches.parameters()])
+    assert work.parameters == sum(weight.numel() for weight in [*layer.parameters(), *patches.parameters()])

@@ -30,7 +30,7 @@ from profet_core.catalog.custom_gpus import (
     with_offers_of,
     write_custom_gpus,
 )
-from profet_core.catalog.custom_instances import laid_over, read_custom_instances, write_custom_instances
+from profet_core.catalog.custom_instances import read_custom_instances, with_updates, write_custom_instances
 
 HEADER = "instance,gpu,gpu_count,gpu_memory_gib,vcpus,usd_per_hour,region,os,market,status,as_of,source"
 MINE = "my.l4,L4,,,,0.7,any,linux,spot,,2026-11-21,an invoice"
@@ -83,7 +83,7 @@ def test_without_the_file_the_shipped_catalog_is_whole_and_one_without_end_is_re
     assert load_catalog_with_custom(tmp_path / "nowhere.csv") == load_catalog_with_custom(None)
     assert "can't be read" in load_catalog_with_custom(tmp_path)[1], "a folder in its place"
     os.mkfifo(tmp_path / "pipe")
-    assert "is a pipe" in load_catalog_with_custom(tmp_path / "pipe")[1]
+    assert "named pipe" in load_catalog_with_custom(tmp_path / "pipe")[1]
     own(HEADER, *[MINE] * (2_000_000 // len(MINE)))
     with pytest.raises(CatalogError, match="more than 2 MB"):
         load_catalog()
@@ -159,10 +159,10 @@ def test_a_damaged_file_is_named_and_the_shipped_rows_stay_usable(own, lines, sa
 def test_a_gpu_of_another_memory_than_its_data_sheet_has_a_price_only(own, row, memory_gib):
     own(HEADER, row)
     name = row.partition(",")[0]
-    found = load_catalog()[name]
-    assert found.gpu_memory_gib == memory_gib
+    listed = load_catalog()[name]
+    assert listed.gpu_memory_gib == memory_gib
     with pytest.raises(InputError, match=f"GiB, not {memory_gib}"):
-        load_gpus().find(found.gpu, found.gpu_memory_gib)
+        load_gpus().find(listed.gpu, listed.gpu_memory_gib)
 
 
 CELLS = st.sampled_from(
@@ -195,7 +195,7 @@ def test_what_is_written_is_read_back_and_a_same_offer_keeps_its_place(own):
     assert read_custom_instances(path, shipped) == []
     rows = read_custom_instances(own(HEADER, CHEAPER, MINE), load_shipped())
     newer = read_custom_instances(own(HEADER, CHEAPER.replace("0.4", "0.3")), load_shipped())
-    assert [(row.name, row.usd_per_hour) for row in laid_over(rows, newer)] == [("g4dn.xlarge", 0.3), ("my.l4", 0.7)]
+    assert [(row.name, row.usd_per_hour) for row in with_updates(rows, newer)] == [("g4dn.xlarge", 0.3), ("my.l4", 0.7)]
 
 
 def test_folders_are_made_and_a_failed_write_leaves_the_old_file(tmp_path, own):

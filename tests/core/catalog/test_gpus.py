@@ -73,7 +73,7 @@ def test_figures_agree_with_cores_and_clock_and_are_in_their_units(gpus):
 
 
 @pytest.mark.parametrize(
-    ("name", "memory_gib", "found"),
+    ("name", "memory_gib", "full_name"),
     [
         ("nvidia l4", None, "L4"),
         ("V100", None, "Tesla V100-SXM2-16GB"),
@@ -106,8 +106,8 @@ def test_figures_agree_with_cores_and_clock_and_are_in_their_units(gpus):
         ("AMD Instinct MI300X OAM", None, "AMD Instinct MI300X"),
     ],
 )
-def test_a_name_finds_its_gpu(gpus, name, memory_gib, found):
-    assert gpus.find(name, memory_gib).name == found
+def test_a_name_finds_its_gpu(gpus, name, memory_gib, full_name):
+    assert gpus.find(name, memory_gib).name == full_name
 
 
 @pytest.mark.parametrize(
@@ -171,9 +171,9 @@ def test_every_row_is_of_an_instance_or_a_gpu_and_links_that_can_t_be_are_refuse
     ],
 )
 def test_what_clouds_say(table, instance, link, gb_per_s, gbit_per_s):
-    found = table.of(load_catalog()[instance])
-    assert (found.link, found.link_gb_per_s, found.network_gbit_per_s) == (link, gb_per_s, gbit_per_s)
-    assert found.network_gb_per_s == (gbit_per_s / 8, gbit_per_s / 8)
+    node = table.of(load_catalog()[instance])
+    assert (node.link, node.link_gb_per_s, node.network_gbit_per_s) == (link, gb_per_s, gbit_per_s)
+    assert node.network_gb_per_s == (gbit_per_s / 8, gbit_per_s / 8)
 
 
 def test_every_node_has_links_and_what_nobody_states_is_assumed_and_noted(table):
@@ -193,8 +193,8 @@ def test_every_node_has_links_and_what_nobody_states_is_assumed_and_noted(table)
     geforce = table.of(load_catalog()["runpod/8x-RTX4090"])
     assert (geforce.link, geforce.link_gb_per_s, geforce.pcie_generation) == (Link.PCIE_HOST, PCIE_GB_PER_S[3], 4)
     for name, offer in load_catalog().items():
-        found = table.of(offer)
-        assert found.gpus == offer.gpu_count and found.source, name
+        node = table.of(offer)
+        assert node.gpus == offer.gpu_count and node.source, name
     assert "no peer access" in table.of_gpu("A10G", 8).assumed
     for gpu in ("L4", "L40S", "A10"):
         assert "peer access over PCIe" in table.of_gpu(gpu, 8).assumed

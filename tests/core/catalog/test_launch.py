@@ -55,9 +55,9 @@ def test_a_dstack_task_names_the_gpu_and_the_backend(name, gpu, backend):
 
 
 def test_what_is_known_is_said_and_no_more():
-    found = launch("verda/1B200.30V", "on-demand")
-    assert found.availability == "on-demand in FIN-03, listed in Jan 2026; whether one is free, Verda knows"
-    assert "CUDA 12.8" in found.checklist and "quota" in found.checklist
+    task = launch("verda/1B200.30V", "on-demand")
+    assert task.availability == "on-demand in FIN-03, listed in Jan 2026; whether one is free, Verda knows"
+    assert "CUDA 12.8" in task.checklist and "quota" in task.checklist
     crusoe = launch("crusoe/MI300X-192GBx8")
     assert crusoe.availability.startswith("on-demand, region not listed") and "ROCm" in crusoe.checklist
     assert not crusoe.skypilot, "Shadeform doesn't have that name"
@@ -69,8 +69,8 @@ def test_what_is_known_is_said_and_no_more():
     mine = launch_of(replace(SHIPPED["g5.xlarge"], provider="own", name="lab", market="own"))
     assert (mine.skypilot, mine.dstack, mine.page, mine.checklist) == ("", "", "", "")
     for offer in SHIPPED.all_offers:
-        found = launch_of(offer, GPUS[offer.gpu])
-        assert (found.page != "") == (offer.status == "available"), offer.offer_key
+        task = launch_of(offer, GPUS[offer.gpu])
+        assert (task.page != "") == (offer.status == "available"), offer.offer_key
 
 
 def test_the_command_is_the_users_and_only_text():

@@ -87,16 +87,16 @@ def test_a_discount_guesses_spot_offers_and_a_custom_price_stands_in_every_marke
 def test_no_filter_keeps_everything_and_memory_and_form_in_a_name_count():
     assert filtered_offers(SHIPPED.all_offers, OfferFilter()) == list(SHIPPED.all_offers)
     assert filtered_catalog(SHIPPED, OfferFilter()) == (SHIPPED, frozenset(SHIPPED))
-    for asked, found in (
+    for asked, gpus in (
         ("A100", {"A100-SXM4-40GB", "A100-PCIE-40GB", "A100-SXM4-80GB", "A100-PCIE-80GB"}),
         ("A100 80GB", {"A100-SXM4-80GB", "A100-PCIE-80GB"}),
         ("A100 PCIe", {"A100-PCIE-40GB", "A100-PCIE-80GB"}),
     ):
-        assert {offer.gpu for offer in filtered_offers(SHIPPED.all_offers, OfferFilter(gpu=(asked,)))} == found
+        assert {offer.gpu for offer in filtered_offers(SHIPPED.all_offers, OfferFilter(gpu=(asked,)))} == gpus
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    ("asked", "names"),
     [
         ({"provider": (" Verda",), "gpu": ("V100",)}, {"verda/1V100.6V"}),
         (
@@ -107,8 +107,8 @@ def test_no_filter_keeps_everything_and_memory_and_form_in_a_name_count():
         ({"min_memory_gib": 180, "gpu_count": (1,), "market": "spot"}, {"verda/1B200.30V", "verda/1B300.30V"}),
     ],
 )
-def test_what_is_requested_is_kept(asked, found):
-    assert {offer.name for offer in filtered_offers(SHIPPED.all_offers, OfferFilter(**asked))} == found
+def test_what_is_requested_is_kept(asked, names):
+    assert {offer.name for offer in filtered_offers(SHIPPED.all_offers, OfferFilter(**asked))} == names
 
 
 def test_a_market_keeps_its_offers_and_custom_hardware_counts_in_each():
@@ -124,10 +124,10 @@ def test_a_market_keeps_its_offers_and_custom_hardware_counts_in_each():
 
 
 def test_a_filtered_catalog_has_the_wanted_price_and_confidence_the_advice_s_words():
-    found, wanted = filtered_catalog(SHIPPED, OfferFilter(provider=("gcp",), market="spot"))
-    assert list(found) == list(SHIPPED)
-    assert {(found[name].market, found[name].provider) for name in wanted} == {("spot", "gcp")}
-    assert found["g4dn.xlarge"] == SHIPPED["g4dn.xlarge"]
+    filtered, wanted = filtered_catalog(SHIPPED, OfferFilter(provider=("gcp",), market="spot"))
+    assert list(filtered) == list(SHIPPED)
+    assert {(filtered[name].market, filtered[name].provider) for name in wanted} == {("spot", "gcp")}
+    assert filtered["g4dn.xlarge"] == SHIPPED["g4dn.xlarge"]
     assert [(step.word, int(step)) for step in Confidence] == [
         (word, OfferFilter(confidence=word).least_confidence) for word in CONFIDENCE_WORDS
     ]

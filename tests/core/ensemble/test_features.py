@@ -115,7 +115,7 @@ def test_profiles_of_different_operations_are_encoded_in_their_order():
     times, unknown = CLASSES.encode(profiles)
     assert times.times_ms[:, CLASSES.names.index("matrix product")].tolist() == [1, 0, 3]
     assert times.unknown_ms.tolist() == [7, 0, 8]
-    assert [len(each.unused) for each in unknown] == [1, 0, 1]
+    assert [len(names.unused) for names in unknown] == [1, 0, 1]
 
 
 CUT = {"Device_Conv2D": 50_000.0, "Device_IDLE": 10.0}
@@ -201,8 +201,8 @@ def test_training_operations_keep_their_class_and_their_kind_says_the_same():
     ],
 )
 def test_kinds_by_table_and_rules(operation, kind):
-    found = kind_of(operation)
-    assert (found and found.name) == kind
+    operation_kind = kind_of(operation)
+    assert (operation_kind and operation_kind.name) == kind
 
 
 def test_of_a_profile_of_2021_hardly_anything_is_left_out():

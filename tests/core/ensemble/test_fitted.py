@@ -153,19 +153,22 @@ def tree(threshold: float = 0.5, inputs: int = 3) -> TreeStack:
 @pytest.mark.parametrize("activation", ["relu", "silu"])
 def test_networks_come_back_as_they_were(precision, activation):
     layer = DenseStack((np.full((2, 3, 1), THIRD, precision),), (np.full((2, 1, 1), -1.0, precision),), activation)
-    found = read_fitted(written(layer))
-    assert isinstance(found, DenseStack) and found.activation == activation
-    assert [(array.dtype, array.shape) for array in found.kernels] == [(precision, (2, 3, 1))]
-    assert found.kernels[0].ravel().tolist() == [precision(THIRD)] * 6 and found.biases[0].ravel().tolist() == [-1, -1]
+    restored = read_fitted(written(layer))
+    assert isinstance(restored, DenseStack) and restored.activation == activation
+    assert [(array.dtype, array.shape) for array in restored.kernels] == [(precision, (2, 3, 1))]
+    assert restored.kernels[0].ravel().tolist() == [precision(THIRD)] * 6 and restored.biases[0].ravel().tolist() == [
+        -1,
+        -1,
+    ]
 
 
 @pytest.mark.parametrize("threshold", [0.5, THIRD])
 def test_trees_come_back_as_they_were(threshold):
-    found = read_fitted(written(tree(threshold)))
-    assert isinstance(found, TreeStack) and found.inputs == 3
-    assert (found.numbers.dtype, found.numbers.tolist()) == (np.float64, [threshold, -1.0, 2.0])
+    restored = read_fitted(written(tree(threshold)))
+    assert isinstance(restored, TreeStack) and restored.inputs == 3
+    assert (restored.numbers.dtype, restored.numbers.tolist()) == (np.float64, [threshold, -1.0, 2.0])
     rows = np.array([[0, 0, threshold], [0, 0, np.nextafter(threshold, 1)]])
-    assert found.run(rows).ravel().tolist() == [-1.0, 2.0]
+    assert restored.run(rows).ravel().tolist() == [-1.0, 2.0]
     # More columns than 16 bits hold are distinguished.
     wide = np.zeros((2, 70_000))
     wide[1, -1] = 1

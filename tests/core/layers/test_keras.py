@@ -15,7 +15,7 @@ from tests.made.plain_lenet import PLAIN_LENET
 
 def layer(class_name: str, name: str, *inputs: str, **config: object) -> dict[str, object]:
     """A layer of a functional model as Keras 2 writes it."""
-    nodes = [[[each, 0, 0, {}] for each in inputs]] if inputs else []
+    nodes = [[[part, 0, 0, {}] for part in inputs]] if inputs else []
     return {"class_name": class_name, "name": name, "config": {"name": name, **config}, "inbound_nodes": nodes}
 
 
@@ -118,15 +118,15 @@ def test_a_model_in_a_model_is_its_layers():
     )
     network = read(document)
     assert network.counts.flops.convolution == 2 * 12 * 64
-    assert [each.name for each in network.layers] == ["image", "conv", "flat"]
+    assert [counted.name for counted in network.layers] == ["image", "conv", "flat"]
 
 
 def test_operations_and_means_of_keras_3_by_the_archive_s_description_alone():
     flat = {**layer("Reshape", "flat", "image", newshape=[-1, 192]), "module": "keras.src.ops.numpy"}
     document = functional(IMAGE, layer("Normalization", "norm", "image", axis=-1), flat)
-    assert [each.output for each in read(document).layers] == [(8, 8, 3), (8, 8, 3), (192,)]
+    assert [counted.output for counted in read(document).layers] == [(8, 8, 3), (8, 8, 3), (192,)]
     alone = functional(IMAGE, layer("Normalization", "norm", "image", axis=None))
-    assert [read(one).counts.parameters for one in (of("Normalization"), alone)] == [7, 3]
+    assert [read(document).counts.parameters for document in (of("Normalization"), alone)] == [7, 3]
     data = archive(("metadata.json", b"not even JSON"), ("config.json", MODEL), ("model.weights.h5", b"\x89" * 9))
     assert read_network(data, "net.keras").counts.flops.convolution == 2 * 108 * 36
 
@@ -152,10 +152,10 @@ def chain(class_name: str, **config: object) -> dict[str, object]:
 
 
 def lists_in_lists(depth: int) -> list[object]:
-    found: list[object] = []
+    nested: list[object] = []
     for _ in range(depth):
-        found = [found]
-    return found
+        nested = [nested]
+    return nested
 
 
 @pytest.mark.parametrize(

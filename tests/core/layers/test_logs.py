@@ -131,6 +131,38 @@ LOGS = {
     TORCHVISION: ("161 ms", 2, 64, None, None),
     IMAGENET: ("313 ms", 2, None, None, None),
     KERAS_3: ("147 ms", 1, None, None, None),
+    # With validation: the line before it, else the one after it.
+    KERAS_3 + "\r391/391 ━━━━ 61s 157ms/step - loss: 2.1 - val_loss: 2.0\n": ("147 ms", 1, None, None, None),
+    "391/391 ━━━━ 61s 157ms/step - loss: 2.1 - val_loss: 2.0\n": ("157 ms", 1, None, None, None),
+    # Whose lines are their own.
+    "Starting\nEpoch took 14 min.\n": ("840 s/epoch", 1, None, None, None),
+    "2026-11-01 10:00:00,1 Epoch 1 finished in 0:14:03, loss 1.2\n": ("843 s/epoch", 1, None, None, None),
+    "[epoch 1] loss 2.1 | 199.4 s\n[epoch 2] loss 1.7 | 182.0 s\n": ("182 s/epoch", 1, None, None, None),
+    "Epoch 1 elapsed 182 s\nEpoch 2 elapsed 363 s\n": ("181 s/epoch", 1, None, None, None),
+    "epoch     train_loss  valid_loss  time \n0         1.2123      0.3123      01:42\n": (
+        "102 s/epoch",
+        1,
+        None,
+        None,
+        None,
+    ),
+    "step 1: loss=2.1 1210.4 images/sec\nstep 2: loss=1.9 1,232.9 images/sec\n": (
+        "1232.9 images/s",
+        1,
+        None,
+        None,
+        None,
+    ),
+    "[100] loss=6.9, steps_per_second=2.5\n": ("400 ms", 1, None, None, None),
+    "iter 100: loss 3.1, time 339.5ms, mfu 12.0%\n": ("339.5 ms", 1, None, None, None),
+    "{'eval_steps_per_second': 9.5}\n{'train_samples_per_second': 80.0, 'train_steps_per_second': 2.5, 'epoch': 3.0}\n": (
+        "400 ms",
+        1,
+        32,
+        None,
+        None,
+    ),
+    " 45%|### | 352/782 [00:42<00:51,  8,25it/s]\n": ("121.212 ms", 1, None, None, None),
     "epoch,accuracy,loss,epoch_time\n0,0.2,2.1,70\n1,0.3,1.9,60\n2,0.4,1.8,61\n": ("60.5 s/epoch", 2, None, None, None),
 }
 
@@ -154,6 +186,10 @@ def test_a_log_says_its_median_step_and_what_it_states(text):
         b"epoch,train_loss,eval_top1,lr\n0,6.9,0.1,0.1\n",
         b"epoch,time,train/loss\n1,-5,1\n2,-6,1\n",
         b'{"train_loss": 3.2, "epoch": 1}\n',
+        b"Epoch 1 loss 3.1 0.35 s\nEpoch 1 loss 3.1 0.36 s\n",  # of steps, perhaps of several
+        b"epoch 1, step 100, 0.35 s\n",
+        b"10:00:01 epoch 1 started\n10:14:03 epoch 2 started\n",
+        b"ResNet50 25.6M parameters, epoch 1\n| 0   Tesla T4 | 66C P0 68W / 70W | 9123MiB / 15360MiB | 98% |\n",
     ],
 )
 def test_what_has_no_time_is_refused_in_one_line(content):

@@ -154,7 +154,7 @@ def test_the_guides_export_is_the_network_as_it_is_trained(tmp_path, monkeypatch
         {"torch": torch, "model": model, "image": image},
     )
     network = read_network(tmp_path / "model.onnx")
-    parameters = sum(each.numel() for each in model.parameters())
+    parameters = sum(parameter.numel() for parameter in model.parameters())
     assert (network.counts.trainable_parameters, network.counts.layers.normalizations) == (parameters, 1)
     assert network.caveats == ()
     torch.onnx.export(model, image, "folded.onnx", dynamo=False)

@@ -66,11 +66,11 @@ def test_a_missing_torn_changed_or_newer_one_is_one_line(folder, name):
 DAMAGE = {
     "estimate.json": [("kinds", []), ("powers/compute", "high"), ("instances/p2.xlarge/log_costs", [0.0])],
     "growth.json": [
-        ("laws/g4dn.xlarge/share", [1.0]),
-        ("laws/g4dn.xlarge/spread/0", 0.0),
-        ("laws/g4dn.xlarge/low/0", "low"),
-        ("laws/g4dn.xlarge/sharpness", 0.0),
-        ("laws/g4dn.xlarge/offsets/g4dn.xlarge", [1.0]),
+        ("curves/g4dn.xlarge/share", [1.0]),
+        ("curves/g4dn.xlarge/spread/0", 0.0),
+        ("curves/g4dn.xlarge/low/0", "low"),
+        ("curves/g4dn.xlarge/sharpness", 0.0),
+        ("curves/g4dn.xlarge/offsets/g4dn.xlarge", [1.0]),
     ],
     "memory.json": [("law/per_parameter", -1), ("law/per_parameter", "many"), ("traffic", None)],
     "scaleout.json": [
@@ -115,7 +115,7 @@ def test_the_shipped_coefficients_know_every_instance_gpu_and_link(models):
     assert set(growth.models) == set(models.instances) == INSTANCES
     for name, scaling in growth.models.items():
         assert set(scaling.offsets) == INSTANCES
-        assert len(content["laws"][name]["share"]) == len(content["laws"][name]["area"]) == 1 + len(SIGNS)
+        assert len(content["curves"][name]["share"]) == len(content["curves"][name]["area"]) == 1 + len(SIGNS)
     transfer = models.transfer
     assert set(transfer.instances) == INSTANCES and transfer.reference_gpu == "Tesla V100-SXM2-16GB"
     assert {name: transfer.step.instances[name].host for name in INSTANCES} == {

@@ -23,7 +23,7 @@ def sample(samples):
 
 
 def unnamed(profile, **meta):
-    return replace(profile.named(""), meta=replace(profile.meta, network=None, **meta))
+    return replace(profile.with_file_name(""), meta=replace(profile.meta, network=None, **meta))
 
 
 def measured(prediction):
@@ -56,13 +56,13 @@ def test_a_file_s_name_states_one_network_or_none(file_name, network):
 def test_who_says_it_first_counts_and_a_name_means_its_framework_s_network(sample):
     profile, in_torch = sample.profile, replace(sample.profile.meta, framework="PyTorch 2.1")
     assert network_of(profile) == "PROFET VGG16"
-    assert network_of(unnamed(profile).named("alexnet.json")) == "PROFET AlexNet"
+    assert network_of(unnamed(profile).with_file_name("alexnet.json")) == "PROFET AlexNet"
     assert network_of(replace(profile, meta=in_torch)) == "vgg16"
     assert network_of(profile, "timm/vgg16") == "timm/vgg16"
     assert network_of(profile, "DenseNet 121") == "keras/DenseNet121"
     assert network_of(profile, "138M") == "PROFET VGG16", "parameters of a scale-out, no name"
     assert network_of(profile, "none") is None and network_of(unnamed(profile)) is None
-    assert network_of(unnamed(profile).named("trace.json")) is None
+    assert network_of(unnamed(profile).with_file_name("trace.json")) is None
     with pytest.raises(InputError, match=r"Did you mean vgg16\? Correct or remove network"):
         network_of(profile, "vg16")
 

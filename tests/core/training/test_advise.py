@@ -77,11 +77,11 @@ def test_what_one_more_dollar_buys_and_who_dominates_the_dominated():
     assert (first.saves_h, first.extra_usd, first.hours_per_usd) == pytest.approx((1, 0.5, 2))
     assert (second.saves_h, second.extra_usd, second.hours_per_usd) == pytest.approx((0.5, 0.9, 0.5 / 0.9))
     assert "60.0 min sooner for $0.500 more, 2.00 h per dollar" in upgrade_line(first)
-    (found,) = advice.dominated
+    (dominated,) = advice.dominated
     spread = sd_of_ratio(0.1, 0.2, ERROR_CORRELATION)
-    assert (found.plan.label, found.by.label) == ("beaten", "middle")
-    assert found.certainty == pytest.approx(NormalDist().cdf(math.log(1.5) / spread))
-    assert "middle" in dominated_line(found) and "98%" in dominated_line(found)
+    assert (dominated.plan.label, dominated.by.label) == ("beaten", "middle")
+    assert dominated.certainty == pytest.approx(NormalDist().cdf(math.log(1.5) / spread))
+    assert "middle" in dominated_line(dominated) and "98%" in dominated_line(dominated)
 
 
 def test_the_cheapest_in_time_with_the_requested_certainty():
@@ -148,8 +148,8 @@ def test_a_close_call_is_called_one():
     (_, card) = advice.recommended.cards
     assert alternative_sentence(card, "1 h, $1") == "As fast: GPU of b · b, 1 h, $1"
     advice = advised(rows=(row("a", 100), row("b", 103)), offers=(offer("a", 1), offer("b", 1)))
-    found = comparison_sentences(compare(*reversed(advice.plans)))
-    assert "GPU of a at a is 1.03 times cheaper than GPU of b at b (60% sure)" in found[1]
+    sentences = comparison_sentences(compare(*reversed(advice.plans)))
+    assert "GPU of a at a is 1.03 times cheaper than GPU of b at b (60% sure)" in sentences[1]
 
 
 def test_what_is_retired_or_does_not_fit_is_left_out_and_a_doubt_is_noted():
@@ -189,9 +189,9 @@ def test_only_what_fits_with_the_requested_certainty_is_recommended(certainty, l
         name: FitAnswer(Verdict.FITS if chance > 0.9 else Verdict.CANT_TELL, chance, None, "")
         for name, chance in chances.items()
     }
-    found = advised(Limits(certainty=certainty, **limits), offers=CHEAP_BEATEN, fits=fits).recommended
-    assert ([card.plan.label for card in found.cards], names(found.skipped)) == (cards, skipped)
-    assert found.answer in found.choices
+    recommended = advised(Limits(certainty=certainty, **limits), offers=CHEAP_BEATEN, fits=fits).recommended
+    assert ([card.plan.label for card in recommended.cards], names(recommended.skipped)) == (cards, skipped)
+    assert recommended.answer in recommended.choices
 
 
 def test_where_nothing_surely_fits_the_likeliest_is_named_with_its_doubt():
@@ -222,12 +222,14 @@ def test_rows_without_an_interval_are_advised_on_without_certainty():
 def test_an_estimate_and_a_guessed_price_are_marked(catalog):
     lines = answer_sentences(advised(rows=(dataclasses.replace(ROWS[0], basis=Basis.TRANSFERRED), *ROWS[1:])))
     assert "GPU of slow at slow: estimated from specs and published benchmarks." in lines
-    lines = answer_sentences(advised(rows=[dataclasses.replace(each, basis=Basis.CALIBRATED) for each in ROWS]))
+    lines = answer_sentences(
+        advised(rows=[dataclasses.replace(known_row, basis=Basis.CALIBRATED) for known_row in ROWS])
+    )
     assert lines[-1].startswith(
         "GPU of slow at slow and GPU of fast at fast: scaled from a few steps measured on this GPU"
     )
     spot = offers_in_market(catalog, "spot", spot_discount=0.6)
-    lines = answer_sentences(advised(rows=[row(one.name, 100) for one in spot], offers=spot))
+    lines = answer_sentences(advised(rows=[row(spot_offer.name, 100) for spot_offer in spot], offers=spot))
     assert any("guess" in line for line in lines)
     assert not any("guess" in line for line in answer_sentences(advised()))
 
@@ -253,7 +255,7 @@ def test_a_plan_s_time_and_money_are_those_of_the_cost_table_one_a_market(catalo
     assert names(advice.frontier) == ["fast spot"]
     assert advice.fastest.plan.label == "fast spot" and advice.fastest.rival.label == "middle"
     assert SPOT_CAVEAT in answer_sentences(advice)
-    on_demand = next(one for one in advice.dominated if one.plan.label == "fast")
+    on_demand = next(beaten for beaten in advice.dominated if beaten.plan.label == "fast")
     assert (on_demand.by.label, on_demand.certainty) == ("fast spot", 1)
 
 
@@ -339,7 +341,7 @@ def test_each_gpu_has_its_cheapest_offer_and_names_the_others(plans):
 
 def test_nodes_are_left_out_where_fewer_gpus_can_be_rented(catalog):
     def left(*offers) -> list[str]:
-        made = plans_of(*((row("p4d.24xlarge", 50), replace(catalog["p4d.24xlarge"], **one)) for one in offers))
+        made = plans_of(*((row("p4d.24xlarge", 50), replace(catalog["p4d.24xlarge"], **offer)) for offer in offers))
         return names(without_larger_nodes(made))
 
     one, two, eight = ({"name": name, "gpu_count": count} for name, count in (("one", 1), ("two", 2), ("eight", 8)))
@@ -401,7 +403,7 @@ def test_runs_in_turn_take_longer_and_at_once_more_machines():
     assert turns.interval.high_usd == pytest.approx(once.interval.high_usd) == pytest.approx(5 * one.interval.high_usd)
     # A step and an epoch are those of one run on one machine.
     for per in (Period.STEP, Period.EPOCH):
-        shown = [plan.table.totals(per).of(plan) for plan in (one, turns, once)]
+        shown = [plan.per(per) for plan in (one, turns, once)]
         assert [plan.total_s for plan in shown] == pytest.approx([shown[0].total_s] * 3)
         assert [plan.total_usd for plan in shown] == pytest.approx([shown[0].total_usd] * 3)
     assert turns.epoch_s == once.epoch_s == pytest.approx(one.epoch_s) and turns.epoch_usd == pytest.approx(2 / 36)

@@ -18,18 +18,18 @@ from tests.made.step_times import HOUR_AT_100_MS, offer, planned, row
 HOUR_S = 3600.0
 
 
-def simulated(found: Interruptions, work_s: float, trainings: int, seed: int = 0) -> np.ndarray:
+def simulated(interruptions: Interruptions, work_s: float, trainings: int, seed: int = 0) -> np.ndarray:
     """Seconds that interruptions add to each of many trainings: all stretches again and again until each succeeds."""
-    rng, mean_s = np.random.default_rng(seed), HOUR_S / found.per_h
-    stretches = int(work_s // found.checkpoint_s) * [found.checkpoint_s]
-    stretches += [work_s % found.checkpoint_s] if work_s % found.checkpoint_s else []
+    rng, mean_s = np.random.default_rng(seed), HOUR_S / interruptions.per_h
+    stretches = int(work_s // interruptions.checkpoint_s) * [interruptions.checkpoint_s]
+    stretches += [work_s % interruptions.checkpoint_s] if work_s % interruptions.checkpoint_s else []
     lost = np.zeros(trainings)
     for stretch_s in stretches:
         left = np.arange(trainings)
         while len(left):
             until_s = rng.exponential(mean_s, len(left))
             failed = until_s < stretch_s
-            lost[left[failed]] += until_s[failed] + found.restart_s
+            lost[left[failed]] += until_s[failed] + interruptions.restart_s
             left = left[failed]
     return lost
 
@@ -39,9 +39,9 @@ def simulated(found: Interruptions, work_s: float, trainings: int, seed: int = 0
     [(0.05, 30, 5, 24), (1, 30, 5, 10), (0.5, 60, 10, 100), (4, 20, 2, 6), (0.002, 30, 5, 92), (1, 120, 0.1, 1)],
 )
 def test_lost_time_is_that_of_simulated_trainings(per_h, checkpoint_min, restart_min, work_h):
-    found = Interruptions(per_h, 60 * checkpoint_min, 60 * restart_min)
+    interruptions = Interruptions(per_h, 60 * checkpoint_min, 60 * restart_min)
     work_s, trainings = work_h * HOUR_S, 20_000
-    lost, expected = simulated(found, work_s, trainings), found.lost(work_s)
+    lost, expected = simulated(interruptions, work_s, trainings), interruptions.lost(work_s)
     sure_s = 5 * lost.std() / math.sqrt(trainings)
     assert expected.seconds == pytest.approx(lost.mean(), abs=sure_s)
     # The range of the whole time holds 90% of the trainings, give or take a few.
@@ -61,9 +61,9 @@ def test_rare_interruptions_lose_half_a_stretch_give_or_take_a_uniform_one_s_spr
 
 
 def test_many_interruptions_have_a_normal_range_and_faster_ones_than_checkpoints_none():
-    found = Interruptions(2, 600, 60).lost(300 * HOUR_S)
-    low_s, high_s = found.range_s
-    assert low_s < found.seconds < high_s and found.seconds - low_s == pytest.approx(high_s - found.seconds)
+    lost = Interruptions(2, 600, 60).lost(300 * HOUR_S)
+    low_s, high_s = lost.range_s
+    assert low_s < lost.seconds < high_s and lost.seconds - low_s == pytest.approx(high_s - lost.seconds)
     with pytest.raises(InputError, match="would not end"):
         Interruptions(20, HOUR_S, 60).lost(10 * HOUR_S)
 
@@ -83,16 +83,16 @@ def test_the_breakdown_by_hand():
     extras = Extras(start_up_s=360, dataset_gib=146, usd_per_gib_month=0.1)
     plan = planned(row("one", 100), offer("one", 2), workload=replace(HOUR_AT_100_MS, extras=extras))
     # An hour of training and a tenth of start-up at $2/h; 1.1 of the month's 730 hours at $14.60.
-    found = plan.breakdown
+    breakdown = plan.breakdown
     expected = {"training": 2, "interruptions": 0, "start_up": 0.2, "storage": 0.022}
-    assert found.parts_usd == pytest.approx(expected)
-    assert (found.total_usd, found.total_s) == pytest.approx((2.222, 3960))
+    assert breakdown.parts_usd == pytest.approx(expected)
+    assert (breakdown.total_usd, breakdown.total_s) == pytest.approx((2.222, 3960))
     # The bars leave it out.
     assert (plan.total_s, plan.total_usd) == pytest.approx((3600, 2))
     assert breakdown_line(plan) == "training $2.00 + start-up $0.200 + storage $0.0220 = $2.22 in 66.0 min"
     assert breakdown_line(planned(row("one", 100), offer("one", 2))) == ""
     several = planned(row("one", 100), offer("one", 2), workload=replace(plan.workload, runs=3, at_once=True))
-    assert several.breakdown.total_usd == pytest.approx(3 * found.total_usd)
+    assert several.breakdown.total_usd == pytest.approx(3 * breakdown.total_usd)
 
 
 def test_only_spot_machines_are_interrupted():

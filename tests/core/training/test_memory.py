@@ -107,8 +107,10 @@ def test_the_probability_is_logistic_in_the_log_of_what_is_left():
     assert needed(answer) == ("10 of 12", "the profile's times")
     # Room far from the need decides; near it there is no answer.
     asked = [(16, 32), (8, 32), (10, 32), (80, 256), (16, 256)]
-    found = [answered(SURE, META, 16, gib, batch_size=size, times=seconds_moving(4.0)).verdict for gib, size in asked]
-    assert [verdict.name for verdict in found] == ["FITS", "DOES_NOT_FIT", "CANT_TELL", "FITS", "DOES_NOT_FIT"]
+    verdicts = [
+        answered(SURE, META, 16, gib, batch_size=size, times=seconds_moving(4.0)).verdict for gib, size in asked
+    ]
+    assert [verdict.name for verdict in verdicts] == ["FITS", "DOES_NOT_FIT", "CANT_TELL", "FITS", "DOES_NOT_FIT"]
 
 
 def test_the_largest_batch_is_the_last_that_fits():
@@ -173,8 +175,8 @@ def test_the_same_network_with_adam_has_as_many_parameters_and_holds_two_more_co
     peak = ProfileMeta(batch_size=16, parameters=GIB // 8, peak_memory_mib=3.5 * 1024)
     assert needed(answered(SURE, peak, 16, 8, state_copies=2.0, **asked))[0] == "5.6 of 8"
     torch = Profile({"Device_Conv2D": 9e4, "Device_aten::_fused_adamw_": 700.0}, replace(peak, framework="PyTorch 2.9"))
-    found = fits(SURE, catalog, torch, "g4dn.xlarge", ["g3s.xlarge"], **asked)
-    assert needed(found["g3s.xlarge"]) == ("5.6 of 8", "the recorded peak (PyTorch")
+    answers = fits(SURE, catalog, torch, "g4dn.xlarge", ["g3s.xlarge"], **asked)
+    assert needed(answers["g3s.xlarge"]) == ("5.6 of 8", "the recorded peak (PyTorch")
 
 
 def test_what_ran_fits_in_as_much_memory_and_tells_nothing_of_less():
@@ -288,8 +290,8 @@ def test_vgg16_at_256_pixels_fits_where_it_did_and_shipped_measurements_where_th
         grows_gib = shipped.formula.activation_gib(batch, 20_089_157 - 2_031_616, 2_031_616)
         assert (shipped.formula.held_gib(169_814_824) + grows_gib < gib) == room
     for sample in samples.values():
-        found = fits(models.memory, catalog, sample.profile, sample.anchor, sample.measured_ms)
-        for name, answer in found.items():
+        answers = fits(models.memory, catalog, sample.profile, sample.anchor, sample.measured_ms)
+        for name, answer in answers.items():
             assert answer.verdict is Verdict.FITS and answer.largest_batch >= sample.batch_size, (sample.name, name)
 
 
@@ -337,8 +339,8 @@ def test_activations_halve_in_amp(models, catalog, samples, said, asked, growth)
     )
     context = Context(models, catalog, load_gpus())
     recorded = answer_predict(context, structs.replace(question, precision=said or "fp32"))
-    found = answer_predict(context, structs.replace(question, precision=asked))
-    before, after = (answer.fits["g3s.xlarge"].largest_batch for answer in (recorded, found))
+    predicted = answer_predict(context, structs.replace(question, precision=asked))
+    before, after = (answer.fits["g3s.xlarge"].largest_batch for answer in (recorded, predicted))
     assert after == pytest.approx(before / growth, rel=0.05)
 
 
@@ -358,8 +360,8 @@ def test_what_was_measured_at_a_size_fits_there():
         assert beyond.verdict is not Verdict.FITS and beyond.largest_batch == batch
     # Another network, framework, precision or optimizer was not measured.
     for other in ({"parameters": 1e6}, {"framework": "PyTorch"}, {"precision": "amp"}, {"pixels": 128}):
-        found = answered(MEASURED, replace(ON_TENSORFLOW, **other), 16.0, 8.0, times=times, batch_size=32)
-        assert found.largest_batch != 32, other
+        answer = answered(MEASURED, replace(ON_TENSORFLOW, **other), 16.0, 8.0, times=times, batch_size=32)
+        assert answer.largest_batch != 32, other
     assert answered(MEASURED, ON_TENSORFLOW, 16.0, 8.0, times=times, state_copies=2.0).largest_batch != 32
 
 
@@ -369,8 +371,8 @@ def test_a_step_that_the_visitor_measured_fits_there(models, catalog):
     )
     asked = (models.memory, catalog, profile, "g4dn.xlarge", ["g3s.xlarge"])
     assert fits(*asked)["g3s.xlarge"].verdict is not Verdict.FITS
-    found = fits(*asked, ran_on=["g3s.xlarge"])["g3s.xlarge"]
-    assert (found.verdict, found.largest_batch >= 192) == (Verdict.FITS, True)
+    answer = fits(*asked, ran_on=["g3s.xlarge"])["g3s.xlarge"]
+    assert (answer.verdict, answer.largest_batch >= 192) == (Verdict.FITS, True)
 
 
 @pytest.mark.parametrize(

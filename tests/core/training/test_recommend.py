@@ -50,8 +50,8 @@ def test_chances_of_a_normal_distribution_are_never_rounded_to_all_or_nothing():
     assert [chance_less(ratio, 0) for ratio in (0.99, 1, 1.01)] == [1, 0.5, 0]
     assert chance_at_most(1e6, 0.01) == chance_less(1e-6, 0.01) == 0.999
     assert chance_at_most(1e-6, 0.01) == pytest.approx(0.001)
-    found = [format_certainty(value) for value in (0, 0.001, 0.0149, 0.876, 0.994, 0.999, 1)]
-    assert found == ["0%", "under 1%", "1%", "87%", "over 99%", "over 99%", "100%"]
+    shown = [format_certainty(value) for value in (0, 0.001, 0.0149, 0.876, 0.994, 0.999, 1)]
+    assert shown == ["0%", "under 1%", "1%", "87%", "over 99%", "over 99%", "100%"]
 
 
 def percent(words: str) -> int:
@@ -110,8 +110,8 @@ def test_the_interval_decides_and_a_gpu_nobody_profiled_is_never_good(basis, fac
 def test_a_plan_is_as_sure_as_its_latency_and_an_estimate_less_than_a_prediction():
     narrow, wide = (row("a", 100, math.log(factor) / Z90) for factor in (1.1, 1.4))
     given = row("a", 100, deviation=None, basis=Basis.GIVEN)
-    found = [plan_confidence(planned(step, offer("a", 1))) for step in (narrow, wide, given)]
-    assert found == [Confidence.GOOD, Confidence.FAIR, Confidence.GOOD]
+    confidences = [plan_confidence(planned(step, offer("a", 1))) for step in (narrow, wide, given)]
+    assert confidences == [Confidence.GOOD, Confidence.FAIR, Confidence.GOOD]
     limits = Limits(deadline_h=1000)
     a, b, slow = plans_of(
         (row("a", 10, 0.1), offer("a", 1.0)),
@@ -139,17 +139,17 @@ GIVEN = row("b", 100, None, Basis.GIVEN)
 def test_two_measured_gpus_share_part_of_their_error():
     first = row("a", 80, 0.1), offer("a", 1.0)
     a, b = plans_of(first, (row("b", 100, 0.2), offer("b", 0.9)))
-    found = compare(a, b)
+    comparison = compare(a, b)
     spread = math.sqrt(0.1**2 + 0.2**2 - 2 * ERROR_CORRELATION * 0.1 * 0.2)
-    assert found.faster == pytest.approx(NormalDist().cdf(math.log(100 / 80) / spread))
-    assert found.cheaper == pytest.approx(NormalDist().cdf(math.log(90 / 80) / spread))
-    assert found.dominates == found.cheaper, "the worse of both decides"
+    assert comparison.faster == pytest.approx(NormalDist().cdf(math.log(100 / 80) / spread))
+    assert comparison.cheaper == pytest.approx(NormalDist().cdf(math.log(90 / 80) / spread))
+    assert comparison.dominates == comparison.cheaper, "the worse of both decides"
     back = compare(b, a)
-    assert (back.faster, back.cheaper) == pytest.approx((1 - found.faster, 1 - found.cheaper))
+    assert (back.faster, back.cheaper) == pytest.approx((1 - comparison.faster, 1 - comparison.cheaper))
     # Those of an estimate are taken for independent; a given latency has none.
     for other, spread in ((row("b", 100, 0.2, Basis.TRANSFERRED), math.hypot(0.1, 0.2)), (GIVEN, 0.1)):
-        found = compare(*plans_of(first, (other, offer("b", 1.0))))
-        assert found.faster == pytest.approx(NormalDist().cdf(math.log(1.25) / spread))
+        comparison = compare(*plans_of(first, (other, offer("b", 1.0))))
+        assert comparison.faster == pytest.approx(NormalDist().cdf(math.log(1.25) / spread))
 
 
 def derived_pair(ratio: float, deviation: float = 0.15) -> list[Plan]:
@@ -165,10 +165,10 @@ def derived_pair(ratio: float, deviation: float = 0.15) -> list[Plan]:
 
 def test_beside_what_it_was_derived_from_the_ratio_s_own_interval_counts():
     g5, g4dn, spot, other = derived_pair(0.45)
-    found = compare(g5, g4dn)
-    assert found.cheaper == pytest.approx(NormalDist().cdf(math.log(0.526 / 1.006 / 0.45) / 0.15))
-    assert compare(g4dn, g5).cheaper == pytest.approx(1 - found.cheaper)
-    assert (found.latency_ratio_low, found.latency_ratio_high) == pytest.approx(
+    comparison = compare(g5, g4dn)
+    assert comparison.cheaper == pytest.approx(NormalDist().cdf(math.log(0.526 / 1.006 / 0.45) / 0.15))
+    assert compare(g4dn, g5).cheaper == pytest.approx(1 - comparison.cheaper)
+    assert (comparison.latency_ratio_low, comparison.latency_ratio_high) == pytest.approx(
         (0.45 * math.exp(-Z90 * 0.15), 0.45 * math.exp(Z90 * 0.15))
     )
     assert compare(g5, spot).cheaper == pytest.approx(NormalDist().cdf(math.log(0.45 / 1.006 / 0.45) / 0.15))
@@ -186,25 +186,25 @@ def test_beside_what_it_was_derived_from_the_ratio_s_own_interval_counts():
 )
 def test_an_estimate_is_cheaper_only_where_its_interval_excludes_break_even(of_break_even, says):
     g5, g4dn, *_ = derived_pair(of_break_even * 0.526 / 1.006)
-    found = compare(g5, g4dn)
-    line = comparison_sentences(found)[1]
+    comparison = compare(g5, g4dn)
+    line = comparison_sentences(comparison)[1]
     assert says in line or re.match(says, line)
-    low, high = found.latency_ratio_low, found.latency_ratio_high
-    assert says.startswith("Neither") == (low <= found.break_even_ratio <= high)
+    low, high = comparison.latency_ratio_low, comparison.latency_ratio_high
+    assert says.startswith("Neither") == (low <= comparison.break_even_ratio <= high)
 
 
 def test_one_gpu_has_one_error_and_without_an_interval_nobody_can_say_how_sure():
     same = {"gpu": "H100", "gpu_count": 1}
     node, single = offer("node", 8.0, **{**same, "gpu_count": 8}), offer("single", 2.0, **same)
-    found = compare(*plans_of((row("single", 100), single), (row("node", 100), node)))
-    assert (found.faster, found.cheaper, found.dominates) == (0.5, 1, 1)
+    comparison = compare(*plans_of((row("single", 100), single), (row("node", 100), node)))
+    assert (comparison.faster, comparison.cheaper, comparison.dominates) == (0.5, 1, 1)
     spot = offer("a", 0.4, market="spot")
     a, b, spot = plans_of(
         (row("a", 80, None), offer("a", 1.0)), (row("b", 100), offer("b", 1.0)), (row("a", 80, None), spot)
     )
-    found = compare(a, b)
-    assert (found.latency_ratio_low, found.faster, found.cheaper, found.dominates) == (None,) * 4
-    assert found.latency_ratio == 0.8
+    comparison = compare(a, b)
+    assert (comparison.latency_ratio_low, comparison.faster, comparison.cheaper, comparison.dominates) == (None,) * 4
+    assert comparison.latency_ratio == 0.8
     assert compare(spot, a).cheaper == 1, "one GPU's error is the same on every offer of it"
 
 
@@ -214,11 +214,11 @@ def test_break_even_is_where_both_cost_the_same():
         (row("g4dn", 100), offer("g4dn", 0.526)),
         (row("g5", 55), offer("g5", 0.526 / 0.55)),
     )
-    found = compare(a, b)
-    assert found.break_even_ratio == pytest.approx(0.523, abs=5e-4)
-    assert found.latency_ratio == pytest.approx(0.55)
-    assert found.break_even_usd_per_hour == pytest.approx(0.526 / 0.55)
+    comparison = compare(a, b)
+    assert comparison.break_even_ratio == pytest.approx(0.523, abs=5e-4)
+    assert comparison.latency_ratio == pytest.approx(0.55)
+    assert comparison.break_even_usd_per_hour == pytest.approx(0.526 / 0.55)
     assert compare(moved, b).cheaper == pytest.approx(0.5)
-    assert found.break_even_low * found.latency_ratio_high == pytest.approx(0.526)
+    assert comparison.break_even_low * comparison.latency_ratio_high == pytest.approx(0.526)
     half = Z90 * sd_of_ratio(0.1, 0.1, ERROR_CORRELATION)
-    assert found.latency_ratio_high == pytest.approx(0.55 * math.exp(half))
+    assert comparison.latency_ratio_high == pytest.approx(0.55 * math.exp(half))

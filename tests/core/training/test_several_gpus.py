@@ -14,12 +14,10 @@ from msgspec.structs import replace
 
 from profet_core import InputError
 from profet_core.answers.advise import answer_advise
-from profet_core.answers.context import Context
 from profet_core.answers.scaleout import (
     answer_scaleout,
     batch_per_gpu,
 )
-from profet_core.catalog import load_gpus
 from profet_core.catalog.interconnects import Interconnect, Link, load_interconnects
 from profet_core.errors import Code, Note
 from profet_core.files import shipped_folder
@@ -29,9 +27,9 @@ from profet_core.training.advise import advise
 from profet_core.training.plans import Limits, costed, plan_confidence
 from profet_core.training.recommend import compare
 from profet_core.training.scaling_model import (
+    IntervalWidth,
     ScaleoutModel,
     Strategy,
-    Width,
     all_reduce_ms,
     input_copy_ms,
     load_scaleout,
@@ -60,10 +58,10 @@ MODEL = ScaleoutModel(
     tensor_ms=0.1,
     tensor_gpu_ms=0.2,
     widths={
-        False: dict.fromkeys(Link, Width(0.05, 0.5, 0.01)),
-        True: dict.fromkeys(Link, Width(0.1, 0.25, 0.01)),
+        False: dict.fromkeys(Link, IntervalWidth(0.05, 0.5, 0.01)),
+        True: dict.fromkeys(Link, IntervalWidth(0.1, 0.25, 0.01)),
     },
-    network_width=Width(0.06, 0.5, 0.02),
+    network_width=IntervalWidth(0.06, 0.5, 0.02),
 )
 
 
@@ -99,7 +97,7 @@ def test_sharing_hiding_and_copying_by_hand(model, node):
     gpus = np.array([1.0, 2.0, 3.0, 4.0])
     for strategy in Strategy:
         together = np.asarray(node_sharing_ms(model, strategy, gpus, node, GRADIENTS))
-        assert together.tolist() == [float(node_sharing_ms(model, strategy, each, node, GRADIENTS)) for each in gpus]
+        assert together.tolist() == [float(node_sharing_ms(model, strategy, gpu, node, GRADIENTS)) for gpu in gpus]
     assert np.asarray(all_reduce_ms(Strategy.TREE, gpus, gpus, 10.0, 1.0)).tolist() == [0, 22, 44, 44]
 
     def between(strategy, nodes, gbit_per_s, model=model):
@@ -163,7 +161,7 @@ STEPS = st.builds(
 )
 COUNTS = st.sampled_from([2, 4, 8, 16, 32, 64])
 IN_A_NODE = st.sampled_from([2, 3, 4, 8])
-BETWEEN = [each for each in Strategy if each is not Strategy.ONE_PROCESS]
+BETWEEN = [strategy for strategy in Strategy if strategy is not Strategy.ONE_PROCESS]
 
 
 @given(STEPS, NODES, st.sampled_from(Strategy))
@@ -176,10 +174,10 @@ def test_one_gpu_is_the_single_step_exactly(step, node, strategy):
 
 @given(STEPS, NODES, COUNTS, st.sampled_from(BETWEEN))
 def test_no_speed_up_beyond_the_number_of_gpus(step, node, gpus, strategy):
-    found = scaled_step(SHIPPED, step, node, gpus, strategy)
-    assert 0 < found.speed_up <= gpus
-    assert found.speed_up_range[0] <= found.speed_up <= found.speed_up_range[1] <= gpus
-    assert step.latency_ms <= found.interval.low_ms <= found.latency_ms <= found.interval.high_ms
+    scaled = scaled_step(SHIPPED, step, node, gpus, strategy)
+    assert 0 < scaled.speed_up <= gpus
+    assert scaled.speed_up_range[0] <= scaled.speed_up <= scaled.speed_up_range[1] <= gpus
+    assert step.latency_ms <= scaled.interval.low_ms <= scaled.latency_ms <= scaled.interval.high_ms
 
 
 @given(STEPS, NODES, COUNTS, st.sampled_from(BETWEEN), st.floats(1, 10))
@@ -242,14 +240,14 @@ def test_the_width_grows_with_the_doublings_and_with_an_unknown_network(model, n
 
 @pytest.mark.parametrize("strategy", Strategy)
 def test_bridges_join_pairs_and_more_gpus_share_over_pcie(model, strategy):
-    pcie = {Link.PCIE: Width(0.3, 0.1, 0.0)}
+    pcie = {Link.PCIE: IntervalWidth(0.3, 0.1, 0.0)}
     model = replace(model, widths={alone: {**widths, **pcie} for alone, widths in model.widths.items()})
     bridged = Interconnect(8, Link.BRIDGE, 300.0, 4, 2, 8.0, "made up")
     plain = replace(bridged, link=Link.PCIE, link_gb_per_s=31.5)
     step = GpuStep(90, 32, 25e6, tensors=100)
     for gpus in (4, 8):
         assert scaled_step(model, step, bridged, gpus, strategy) == scaled_step(model, step, plain, gpus, strategy)
-    two = [scaled_step(model, step, each, 2, strategy) for each in (bridged, plain)]
+    two = [scaled_step(model, step, links, 2, strategy) for links in (bridged, plain)]
     assert two[0].scaling_log_sd != two[1].scaling_log_sd and two[0].latency_ms <= two[1].latency_ms
 
 
@@ -297,7 +295,7 @@ PLAIN = replace(
     link_efficiency=dict.fromkeys(Link, 1.0),
     overlap=0.0,
     straggling=0.0,
-    widths={**MODEL.widths, False: dict.fromkeys(Link, Width(math.log(1.1), 0.0, 0.0))},
+    widths={**MODEL.widths, False: dict.fromkeys(Link, IntervalWidth(math.log(1.1), 0.0, 0.0))},
 )
 #: Four GPUs over PCIe 3: 15.75 GB/s.
 NODE = offer("g4dn.12xlarge", 6.0, gpu="Tesla T4", gpu_count=4, provider="aws")
@@ -307,7 +305,7 @@ NODE_STEP = partial(GpuStep.from_row, batch_size=64, parameters=(10 - 0.48) * 15
 
 
 def scaled(*rows, offers=(NODE, ONE), notes=()):
-    steps = steps_of(rows, [next(one for one in offers if one.name == row.instance) for row in rows])
+    steps = steps_of(rows, [next(offer for offer in offers if offer.name == row.instance) for row in rows])
     return whole_nodes(PLAIN, replace(steps, notes=(notes,) * len(rows)), offers, NODE_STEP)
 
 
@@ -345,16 +343,16 @@ def test_a_node_s_step_is_one_gpu_s_and_the_exchange_of_gradients():
 
 
 def test_a_node_s_training_and_its_doubt_by_hand():
-    found = plans(row("g4dn.12xlarge", 100), row("g4dn.xlarge", 100))
-    node, one = found["g4dn.12xlarge"], found["g4dn.xlarge"]
+    by_name = plans(row("g4dn.12xlarge", 100), row("g4dn.xlarge", 100))
+    node, one = by_name["g4dn.12xlarge"], by_name["g4dn.xlarge"]
     # 36 epochs of 64,000 images: 250 steps of 256 instead of 1,000 of 64.
     assert (node.gpus, node.batch_size, one.gpus, one.batch_size) == (4, 256, 1, 64)
     assert (node.total_s, one.total_s) == pytest.approx((36 * 250 * 0.110, 3600))
     assert (node.total_usd, one.total_usd) == pytest.approx((6.0 * 990 / 3600, 1.5))
     assert node.note == "all 4 GPUs train: 256 images per step"
     assert node.name == "4 × T4 · AWS"
-    found = plans(row("g4dn.12xlarge", 100, 0.1), row("g4dn.xlarge", 100, 0.1))
-    node, one = found["g4dn.12xlarge"], found["g4dn.xlarge"]
+    by_name = plans(row("g4dn.12xlarge", 100, 0.1), row("g4dn.xlarge", 100, 0.1))
+    node, one = by_name["g4dn.12xlarge"], by_name["g4dn.xlarge"]
     scaling = math.log(1.1) / Z90
     # A step 1.1 times as long is exchanged in as many milliseconds: its error counts for 100 of 110.
     low, high = (100 * math.exp(sign * 0.1 * Z90) + 10 for sign in (-1, 1))
@@ -376,8 +374,8 @@ def test_a_node_s_training_and_its_doubt_by_hand():
 def test_against_one_gpu_of_its_kind_its_own_doubt_remains():
     other = replace(NODE, name="other", usd_per_hour=8.0)
     made = row("g4dn.12xlarge", 100, 0.1), row("g4dn.xlarge", 100, 0.1), row("other", 100, 0.1)
-    found = plans(*made, offers=(NODE, ONE, other))
-    node, one, elsewhere = found["g4dn.12xlarge"], found["g4dn.xlarge"], found["other"]
+    by_name = plans(*made, offers=(NODE, ONE, other))
+    node, one, elsewhere = by_name["g4dn.12xlarge"], by_name["g4dn.xlarge"], by_name["other"]
     against = compare(node, one)
     assert against.latency_ratio == pytest.approx(990 / 3600)
     assert against.break_even_usd_per_hour == pytest.approx(1.5 * 3600 / 990)
@@ -389,11 +387,6 @@ def test_against_one_gpu_of_its_kind_its_own_doubt_remains():
 
 
 RESNET = "resnet50-128px-b64-g4dn"
-
-
-@pytest.fixture(scope="module")
-def context(models, catalog) -> Context:
-    return Context(models, catalog, load_gpus())
 
 
 @pytest.fixture(scope="module")
@@ -415,24 +408,24 @@ def recorded_on(samples, gpu: str | None, step_latency_ms: float | None):
     ("anchor", "gpu"), [("T4", "Tesla T4"), ("H200", "H200-SXM-141GB"), ("RTX 2080 Ti", "GeForce RTX 2080 Ti")]
 )
 def test_an_anchor_may_be_a_gpu(answered, samples, anchor, gpu):
-    found = answered(profile=recorded_on(samples, None, 300.0), anchor=anchor, gpus=[1, 8])
-    assert (found.gpu, found.curve[0].step.latency_ms, found.one_gpu.basis) == (gpu, 300.0, Basis.GIVEN)
-    assert found.curve[0].step.interval is None and found.curve[1].step.latency_ms > 300
+    answer = answered(profile=recorded_on(samples, None, 300.0), anchor=anchor, gpus=[1, 8])
+    assert (answer.gpu, answer.curve[0].step.latency_ms, answer.one_gpu.basis) == (gpu, 300.0, Basis.GIVEN)
+    assert answer.curve[0].step.interval is None and answer.curve[1].step.latency_ms > 300
 
 
 def test_a_profile_may_be_of_a_gpu_that_nobody_profiled_and_of_another_batch(answered, samples):
-    found = answered(profile=recorded_on(samples, "NVIDIA L4", 123.0), gpus=[1, 2])
-    assert (found.gpu, found.curve[0].step.latency_ms) == ("L4", 123.0)
+    answer = answered(profile=recorded_on(samples, "NVIDIA L4", 123.0), gpus=[1, 2])
+    assert (answer.gpu, answer.curve[0].step.latency_ms) == ("L4", 123.0)
     # Without a latency it has its offer's step.
-    found = answered(profile=recorded_on(samples, "NVIDIA L4", None), gpus=[1, 2])
+    answer = answered(profile=recorded_on(samples, "NVIDIA L4", None), gpus=[1, 2])
     alone = answered(profile=recorded_on(samples, "NVIDIA L4", None), instance="g6.xlarge", gpus=[1])
-    assert found.one_gpu.latency_ms == pytest.approx(alone.one_gpu.latency_ms)
-    assert found.one_gpu.interval is not None
+    assert answer.one_gpu.latency_ms == pytest.approx(alone.one_gpu.latency_ms)
+    assert answer.one_gpu.interval is not None
     profile = recorded_on(samples, "NVIDIA L4", 123.0)
-    found = answered(profile=profile, batch=128, gpus=[1, 2])
-    assert found.curve[0].step.batch_per_gpu == 128
+    answer = answered(profile=profile, batch=128, gpus=[1, 2])
+    assert answer.curve[0].step.batch_per_gpu == 128
     # So slow a step of an L4 may wait for its host.
-    assert 1.1 * 123 < found.curve[0].step.latency_ms < 2.5 * 123
+    assert 1.1 * 123 < answer.curve[0].step.latency_ms < 2.5 * 123
     with pytest.raises(InputError, match="GeForce RTX 2080 Ti at batch"):
         answered(profile=recorded_on(samples, "NVIDIA GeForce RTX 2080 Ti", None))
 
@@ -456,18 +449,18 @@ def test_cards_without_peer_access_and_unmeasured_networks_are_noted(answered):
 
 
 def test_no_number_of_gpus_is_more_times_as_fast_as_one(answered, samples):
-    found = answered(profile=samples[RESNET].profile, anchor="g4dn.xlarge", global_batch=1000)
-    assert {row.step.gpus for row in found.curve} >= {2, 4, 8}
-    for each in found.curve:
-        assert each.over_one is not None and each.over_one <= each.step.gpus
-        assert each.over_one <= each.step.speed_up * (1 + 1e-9)
+    answer = answered(profile=samples[RESNET].profile, anchor="g4dn.xlarge", global_batch=1000)
+    assert {row.step.gpus for row in answer.curve} >= {2, 4, 8}
+    for scaled_row in answer.curve:
+        assert scaled_row.over_one is not None and scaled_row.over_one <= scaled_row.step.gpus
+        assert scaled_row.over_one <= scaled_row.step.speed_up * (1 + 1e-9)
 
 
 def test_a_measured_step_shares_the_batch_where_it_is_known(answered):
-    found = answered(**MEASURED, gpu=["V100"], global_batch=512, gpus=[8])
-    (row,) = found.curve
+    answer = answered(**MEASURED, gpu=["V100"], global_batch=512, gpus=[8])
+    (row,) = answer.curve
     assert (row.step.batch_per_gpu, row.step.one_gpu_ms, row.over_one) == (64, 200.0, None)
-    assert {plan.offer.gpu_count for plan in found.plans} == {8}
+    assert {plan.offer.gpu_count for plan in answer.plans} == {8}
     # Unasked, the one number of GPUs that it tells.
     assert [row.step.gpus for row in answered(**MEASURED, gpu=["V100"], global_batch=512).curve] == [8]
     with pytest.raises(InputError, match="The measured step is for batch 64 per GPU, not 128"):
@@ -481,9 +474,9 @@ def test_whole_nodes_cost_what_advice_says(context, samples):
     question = ScaleoutQuestion(
         sample.profile, sample.anchor, latency_ms=sample.latency_ms, images=50_000, market="on-demand"
     )
-    found = answer_scaleout(context, question)
+    answer = answer_scaleout(context, question)
     plans = {plan.label: plan for plan in advice.advice.plans if plan.gpus > 1}
-    shared = [plan for plan in found.plans if plan.label in plans]
+    shared = [plan for plan in answer.plans if plan.label in plans]
     assert len(shared) > 30
     for plan in shared:
         other = plans[plan.label]
@@ -500,7 +493,7 @@ def test_nodes_together_are_paid_together(context):
     assert pairs and all(plan.step.gpus == 16 for plan in two.plans)
     for plan in pairs:
         assert plan.usd_per_hour == 2 * single[plan.label].usd_per_hour
-    for each in two.curve:
-        assert each.others[each.step.strategy].epoch_s == each.epoch_s
+    for scaled_row in two.curve:
+        assert scaled_row.others[scaled_row.step.strategy].epoch_s == scaled_row.epoch_s
     with pytest.raises(InputError, match="at most 64"):
         answer_scaleout(context, ask(ScaleoutQuestion, {**given, "total_gpus": 65}))

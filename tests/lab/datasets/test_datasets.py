@@ -35,14 +35,14 @@ from profet_lab.measurements.tables import DataError, Measurements, data_folder
 RUN = ["instance", "model", "pixels", "batch_size", "repeat"]
 
 
-def assert_same(found: Measurements, true: Measurements) -> None:
-    assert (found.instances, found.operations) == (true.instances, true.operations)
-    assert (found.workloads == true.workloads).all(axis=None)
+def assert_same(read: Measurements, true: Measurements) -> None:
+    assert (read.instances, read.operations) == (true.instances, true.operations)
+    assert (read.workloads == true.workloads).all(axis=None)
     for name in true.instances:
-        np.testing.assert_array_equal(found.times_us[name], true.times_us[name])
-        np.testing.assert_array_equal(found.latency_ms[name], true.latency_ms[name])
+        np.testing.assert_array_equal(read.times_us[name], true.times_us[name])
+        np.testing.assert_array_equal(read.latency_ms[name], true.latency_ms[name])
     latencies = true.all_latencies.sort_values(RUN, ignore_index=True)
-    pd.testing.assert_frame_equal(found.all_latencies, latencies, check_dtype=False)
+    pd.testing.assert_frame_equal(read.all_latencies, latencies, check_dtype=False)
 
 
 def replaced(dataset: Dataset, cells: pd.DataFrame) -> Dataset:
@@ -51,15 +51,15 @@ def replaced(dataset: Dataset, cells: pd.DataFrame) -> Dataset:
 
 def test_they_are_what_the_published_tables_give(measurements, tmp_path):
     write_dataset(read_tables(data_folder() / "profet"), tmp_path / "out")
-    found = read_dataset(tmp_path / "out")
-    assert (len(found.cells), len(found.profiled), len(found.operations)) == (11_736, 11_052, 413_827)
-    assert {name: fact.gpu for name, fact in found.instances.items()} == {
+    dataset = read_dataset(tmp_path / "out")
+    assert (len(dataset.cells), len(dataset.profiled), len(dataset.operations)) == (11_736, 11_052, 413_827)
+    assert {name: fact.gpu for name, fact in dataset.instances.items()} == {
         "g3s.xlarge": "Tesla M60",
         "g4dn.xlarge": "Tesla T4",
         "p2.xlarge": "Tesla K80",
         "p3.2xlarge": "Tesla V100-SXM2-16GB",
     }
-    assert_same(measurements_from_dataset(found), measurements)
+    assert_same(measurements_from_dataset(dataset), measurements)
 
 
 def test_runs_are_those_that_all_named_instances_have(dataset):
@@ -119,8 +119,8 @@ def varied(dataset) -> Dataset:
 
 
 def test_what_is_there_is_described(varied):
-    found = checked(varied)
-    one = next(row for row in found["instances"] if row["instance"] == "p3.2xlarge")
+    report = checked(varied)
+    one = next(row for row in report["instances"] if row["instance"] == "p3.2xlarge")
     stated = {
         name: one[name] for name in ("gpu", "gpu_known", "ok", "out_of_memory", "failed", "profiled", "workloads")
     }
@@ -131,7 +131,7 @@ def test_what_is_there_is_described(varied):
     assert one["step_ratio"] == pytest.approx(1.05)
     # Two runs 0.1 % apart are each half of that off their median.
     assert one["noise_percent"] == pytest.approx(0.05, rel=0.01)
-    assert found["findings"] == []
+    assert report["findings"] == []
 
 
 def test_pairs_tell_what_is_missing_and_what_did_not_fit(varied):
@@ -148,13 +148,13 @@ def test_pairs_tell_what_is_missing_and_what_did_not_fit(varied):
     assert [[pair[name] for name in counts] for pair in (there, back)] == [[1, 1, 1], [1, 0, 0]]
 
 
-def stated(found: dict) -> list[tuple[str, str, int]]:
+def stated(report: dict) -> list[tuple[str, str, int]]:
     """Findings without their sentences."""
-    return [(finding["kind"], finding["instance"], finding["cells"]) for finding in found["findings"]]
+    return [(finding["kind"], finding["instance"], finding["cells"]) for finding in report["findings"]]
 
 
-def lines(found: dict) -> list[str]:
-    return [finding["line"] for finding in found["findings"]]
+def lines(report: dict) -> list[str]:
+    return [finding["line"] for finding in report["findings"]]
 
 
 @pytest.mark.parametrize(
@@ -167,17 +167,17 @@ def lines(found: dict) -> list[str]:
     ],
 )
 def test_profiles_of_other_steps_and_units_are_found(factor, kind, said, varied):
-    found = checked(varied, operations=varied.operations.assign(time_us=varied.operations["time_us"] * factor))
-    assert stated(found) == [(kind, "p2.xlarge", 4), (kind, "p3.2xlarge", 4)]
-    assert said in lines(found)[0]
+    report = checked(varied, operations=varied.operations.assign(time_us=varied.operations["time_us"] * factor))
+    assert stated(report) == [(kind, "p2.xlarge", 4), (kind, "p3.2xlarge", 4)]
+    assert said in lines(report)[0]
 
 
 def test_profiles_without_device_rows_noise_duplicates_and_unknown_gpus_are_found(varied):
     without = varied.operations[~varied.operations["operation"].str.startswith("Device_")]
     assert "no device rows" in lines(checked(varied, operations=without))[0]
     rows = (varied.cells["instance"] == "p2.xlarge") & (varied.cells["repeat"] == 2)
-    found = with_cells(varied, rows, batch_latency_ms=varied.cells.loc[rows, "batch_latency_ms"] * 1.2)
-    assert stated(found) == [("noise", "p2.xlarge", 4)] and " 9.1% " in lines(found)[0]
+    slower = with_cells(varied, rows, batch_latency_ms=varied.cells.loc[rows, "batch_latency_ms"] * 1.2)
+    assert stated(slower) == [("noise", "p2.xlarge", 4)] and " 9.1% " in lines(slower)[0]
     assert ("duplicates", "p2.xlarge", 1) in stated(with_cells(varied, 1, repeat=1))
     facts = {"p2.xlarge": InstanceFacts("Made-up 9000"), "p3.2xlarge": InstanceFacts()}
     first, second = lines(checked(varied, instances=facts))
@@ -190,14 +190,15 @@ def test_times_that_are_none_are_found(value, varied):
     if not value > 0:
         wrong = -1.0 if value == 0 else value
         times_us = varied.operations["time_us"].where(varied.operations["cell"] != 1, wrong)
-        found = checked(varied, operations=varied.operations.assign(time_us=times_us))
-        assert ("time", "p2.xlarge", 1) in stated(found)
+        report = checked(varied, operations=varied.operations.assign(time_us=times_us))
+        assert ("time", "p2.xlarge", 1) in stated(report)
 
 
 def test_the_published_measurements_hold_one_step_and_little_noise():
-    found = check_dataset(read_tables(data_folder() / "profet"), load_gpus())
+    report = check_dataset(read_tables(data_folder() / "profet"), load_gpus())
     rows = {
-        one["instance"]: (round(one["step_ratio"], 2), round(one["noise_percent"], 2)) for one in found["instances"]
+        facts["instance"]: (round(facts["step_ratio"], 2), round(facts["noise_percent"], 2))
+        for facts in report["instances"]
     }
     assert rows == {
         "g3s.xlarge": (1.02, 0.55),
@@ -205,8 +206,8 @@ def test_the_published_measurements_hold_one_step_and_little_noise():
         "p2.xlarge": (1.15, 0.59),
         "p3.2xlarge": (1.12, 2.39),
     }
-    assert {pair["common"] for pair in found["pairs"]} == {307}
-    assert [(kind, cells) for kind, _, cells in stated(found)] == [("noise", 1), ("noise", 1)]
+    assert {pair["common"] for pair in report["pairs"]} == {307}
+    assert [(kind, cells) for kind, _, cells in stated(report)] == [("noise", 1), ("noise", 1)]
 
 
 @pytest.fixture
@@ -250,19 +251,19 @@ def test_what_is_written_is_read_as_it_was(dataset, folder):
 
 
 def test_a_profile_of_two_steps_is_halved_once_and_recorded_as_such(folder):
-    found = read_dataset(folder)
-    first = found.cells.iloc[0]
+    dataset = read_dataset(folder)
+    first = dataset.cells.iloc[0]
     assert (first["instance"], first["batch_size"], first["repeat"]) == ("p2.xlarge", 10, 1)
     assert (first["steps_profiled"], first["batch_latency_ms"], first["epoch_latency_s"]) == (2, 10.0, 7.0)
-    own = found.operations[found.operations["cell"] == 0]
+    own = dataset.operations[dataset.operations["cell"] == 0]
     # 18,000, 3,000 and 5,000 us of two steps; what took no time is not listed.
     assert dict(zip(own["operation"], own["time_us"], strict=True)) == {
         "Device_Conv2D": 9_000.0,
         "Device_IDLE": 1_500.0,
         "Host_IDLE": 2_500.0,
     }
-    assert found.instances["p2.xlarge"].gpu == "Tesla K80"
-    assert found.cells["steps_profiled"].isna().sum() == 1
+    assert dataset.instances["p2.xlarge"].gpu == "Tesla K80"
+    assert dataset.cells["steps_profiled"].isna().sum() == 1
 
 
 def test_an_unknown_version_is_refused_and_the_document_lists_every_column(folder, repository):
@@ -363,11 +364,11 @@ def test_halves_in_any_order_are_the_whole_and_shared_cells_are_there_once(halve
     all_three = [*halves, third]
     first = merged(all_three, ["one", "other", "third"])
     for order in permutations(all_three):
-        found = merged(order, ["x", "y", "z"])
-        pd.testing.assert_frame_equal(found.cells.drop(columns="latency_repeats_ms"),
+        merged_sources = merged(order, ["x", "y", "z"])
+        pd.testing.assert_frame_equal(merged_sources.cells.drop(columns="latency_repeats_ms"),
                                       first.cells.drop(columns="latency_repeats_ms"))  # fmt: skip
-        pd.testing.assert_frame_equal(found.operations, first.operations)
-        assert (found.sources, found.instances) == (first.sources, first.instances)
+        pd.testing.assert_frame_equal(merged_sources.operations, first.operations)
+        assert (merged_sources.sources, merged_sources.instances) == (first.sources, first.instances)
 
 
 def test_another_number_time_or_operation_is_a_conflict(dataset):

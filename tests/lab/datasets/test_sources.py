@@ -43,8 +43,8 @@ def collected(tmp_path) -> Path:
 
 def test_every_finished_cell_is_a_row(collected, tmp_path):
     write_dataset(read_sources([collected]), tmp_path / "out")
-    found = read_dataset(tmp_path / "out")
-    ran, full = (found.cells.iloc[place] for place in (0, 1))
+    dataset = read_dataset(tmp_path / "out")
+    ran, full = (dataset.cells.iloc[place] for place in (0, 1))
     of = ran[["instance", "gpu", "framework", "framework_version", "precision"]].tolist()
     assert of == ["my.h200", "H200-SXM-141GB", "pytorch", "2.13.0", "tf32"]
     # Runs count from 1, as PROFET's.
@@ -52,13 +52,16 @@ def test_every_finished_cell_is_a_row(collected, tmp_path):
     assert (ran["batch_latency_ms"], list(ran["latency_repeats_ms"])) == (20.0, [19.5, 20.0, 21.0])
     assert (ran["peak_memory_bytes"], ran["steps_profiled"]) == (3_000_000_001, 1)
     assert ran["recorded_at"] == "2026-11-22T07:00:00+00:00"
-    times = found.operations[["operation", "time_us"]].to_numpy().tolist()
+    times = dataset.operations[["operation", "time_us"]].to_numpy().tolist()
     assert times == [["Device_Conv2D", 15_000.0], ["Host_IDLE", 1.5]]
     assert (full["status"], full["why"], full["model"]) == ("out-of-memory", "no memory", "VGG19")
     assert full[["batch_latency_ms", "peak_memory_bytes", "steps_profiled"]].isna().all()
-    facts = found.instances["my.h200"]
+    facts = dataset.instances["my.h200"]
     assert (facts.gpu, facts.driver, facts.host) == ("H200-SXM-141GB", "570.1", '{"cores": 16}')
-    assert (found.sources[0].kind, sorted(found.sources[0].files)) == ("collection", ["cells.jsonl", "manifest.json"])
+    assert (dataset.sources[0].kind, sorted(dataset.sources[0].files)) == (
+        "collection",
+        ["cells.jsonl", "manifest.json"],
+    )
 
 
 def test_it_trains_beside_the_published_ones(collected, tables, tmp_path):

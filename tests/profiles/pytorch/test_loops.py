@@ -11,8 +11,7 @@ import pytest
 
 from profet_core import read_profile
 from profet_profiles.pytorch_steps import usual_steps
-from profet_profiles.pytorch_trace import PADDLE_WARNING, TRANSLATED_WARNING
-from profet_profiles.record import ACCUMULATED, REPEATED_UPDATES
+from profet_profiles.record import ACCUMULATED, PADDLE_WARNING, REPEATED_UPDATES, TRANSLATED_WARNING
 from tests.recorder.runs import PYTHONPATH, needs
 
 #: Made-up traces of nine convolutions on a T4: where they are sound, steps of 90.3 ms with 64 images of 224 pixels.
@@ -148,5 +147,5 @@ STEPS = {
 @pytest.mark.parametrize("case", STEPS)
 def test_steps_unlike_the_others_are_left_out(case):
     images, updates, work, kernels, kept, differ = STEPS[case]
-    found, differences = usual_steps(images, np.array(updates), np.array(work, float), np.array(kernels, float))
-    assert (np.flatnonzero(found).tolist(), differences) == (kept, differ)
+    usual, differences = usual_steps(images, np.array(updates), np.array(work, float), np.array(kernels, float))
+    assert (np.flatnonzero(usual).tolist(), differences) == (kept, differ)

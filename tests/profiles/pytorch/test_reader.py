@@ -12,8 +12,8 @@ from profet_core import NoPredictionError, predict, read_profile
 from profet_core.ensemble.classes import load_operation_classes
 from profet_lab.measurements.tables import data_folder
 from profet_profiles.pytorch_events import parse_kernel, shares, translate
-from profet_profiles.pytorch_trace import FORWARD_ONLY, TRANSLATED_WARNING
-from profet_profiles.record import ACCUMULATED, NO_WORK
+from profet_profiles.pytorch_trace import FORWARD_ONLY
+from profet_profiles.record import ACCUMULATED, NO_WORK, TRANSLATED_WARNING
 from tests.made.chrome_traces import CUDA_STEP_US, call, cuda_step, event, kernel, loop_step, op, step, trace, update
 from tests.made.refused import refusal
 
@@ -48,8 +48,8 @@ def test_the_mean_of_two_steps_on_a_gpu():
 def cuda_step_on(number: int) -> list[dict]:
     """A step whose kernels tell the GPU's number."""
     return [
-        one | {"args": one["args"] | {"device": number}} if one.get("cat") in ("kernel", "gpu_memcpy") else one
-        for one in cuda_step(1, 0)
+        event | {"args": event["args"] | {"device": number}} if event.get("cat") in ("kernel", "gpu_memcpy") else event
+        for event in cuda_step(1, 0)
     ]
 
 
@@ -77,9 +77,9 @@ def test_a_trace_that_notes_allocations_tells_the_peak():
 def test_a_kernel_counts_for_the_step_and_operation_that_started_it_or_by_its_name():
     late = [op("aten::mm", 1900, 50), call(901, 1910), kernel("sgemm", 901, 2100, 60)]
     outside = [op("aten::mm", 2050, 50), call(902, 2060), kernel("sgemm", 902, 2200, 999)]
-    found = operations([*cuda_step(1, 0), *cuda_step(2, 1000), *late, *outside])
-    assert found["Device_MatMul"] == 30
-    assert found["Host_MatMul"] == 25
+    times_us = operations([*cuda_step(1, 0), *cuda_step(2, 1000), *late, *outside])
+    assert times_us["Device_MatMul"] == 30
+    assert times_us["Host_MatMul"] == 25
     events = [
         op("aten::conv2d", 0, 100),
         op("aten::cudnn_convolution", 10, 20),
@@ -93,8 +93,8 @@ def test_a_kernel_counts_for_the_step_and_operation_that_started_it_or_by_its_na
         call(4, 100),
         kernel("d", 4, 230, 8),
     ]
-    found = operations(events)
-    assert (found["Device_Conv2D"], found["Device_AddV2"], found["Device_Unknown"]) == (1 + 4, 2, 8)
+    times_us = operations(events)
+    assert (times_us["Device_Conv2D"], times_us["Device_AddV2"], times_us["Device_Unknown"]) == (1 + 4, 2, 8)
     alone = [kernel("replayed", 999, 800, 40), kernel("volta_sgemm_64x64_nn", 999, 840, 60)]
     profile = read_profile(trace([*cuda_step(1, 0), *alone]))
     assert profile.warnings[1].startswith("17% of the GPU time belongs to no operation in the trace (CUDA")
@@ -130,9 +130,9 @@ def test_a_kernel_is_of_the_operation_that_called_it_whatever_the_runtime(catego
 def test_overlapping_kernels_of_a_gpu_that_never_waits_share_its_time():
     events = [op("aten::mm", 0, 10), call(1, 1), kernel("a", 1, 2, 40)]
     events += [op("aten::relu", 20, 10), call(2, 21), kernel("b", 2, 22, 40)]
-    found = operations([step(1, 0, 62), *events])
+    times_us = operations([step(1, 0, 62), *events])
     # Each runs for 40 us, and either for 60.
-    assert (found["Device_MatMul"], found["Device_Relu"], found["Device_IDLE"]) == (30, 30, 2)
+    assert (times_us["Device_MatMul"], times_us["Device_Relu"], times_us["Device_IDLE"]) == (30, 30, 2)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_communication_counts_for_what_it_takes_beyond_the_computing(name):
 
 def closure_step(number: int, at: float) -> list[dict]:
     """`loop_step` as an optimizer with a closure shows it: its mark encloses the forward and the backward pass."""
-    events = [one for one in loop_step(number, at) if not one["name"].startswith("Optimizer.step#")]
+    events = [event for event in loop_step(number, at) if not event["name"].startswith("Optimizer.step#")]
     return [*events, update(at + 50, 910)]
 
 
@@ -324,10 +324,10 @@ def test_what_an_optimizer_starts_is_its_update(optimizer, inside, expected):
     for index, name in enumerate(inside):
         events += [op(name, 810 + 20 * index, 10), call(50 + index, 812 + 20 * index)]
         events += [kernel("vectorized_elementwise_kernel<MulFunctor>", 50 + index, 815 + 20 * index, 7)]
-    found = operations([*cuda_step(0, 0), *events])
-    assert found[f"Device_{expected}"] == 7 * len(inside)
-    assert found[f"Host_{expected}"] == 10 * len(inside)
-    assert {name for name in found if "ResourceApply" in name} == {f"Device_{expected}", f"Host_{expected}"}
+    times_us = operations([*cuda_step(0, 0), *events])
+    assert times_us[f"Device_{expected}"] == 7 * len(inside)
+    assert times_us[f"Host_{expected}"] == 10 * len(inside)
+    assert {name for name in times_us if "ResourceApply" in name} == {f"Device_{expected}", f"Host_{expected}"}
 
 
 def test_a_loader_that_stalls_shows_as_idle_time_of_the_gpu_and_as_the_input_pipeline():
@@ -434,8 +434,8 @@ def test_real_traces(name, steps, step_ms, gpu, sizes):
     ],
 )
 def test_a_gradient_is_split_by_what_was_computed(mask, expected):
-    found = operations([op("aten::convolution_backward", 0, 100, **{"Concrete Inputs": ["", "[1]", mask]})])
-    assert (found.get("Host_Conv2DBackpropInput"), found.get("Host_Conv2DBackpropFilter")) == expected
+    times_us = operations([op("aten::convolution_backward", 0, 100, **{"Concrete Inputs": ["", "[1]", mask]})])
+    assert (times_us.get("Host_Conv2DBackpropInput"), times_us.get("Host_Conv2DBackpropFilter")) == expected
 
 
 @pytest.mark.parametrize(

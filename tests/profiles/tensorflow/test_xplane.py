@@ -62,8 +62,8 @@ def test_lines_with_a_derived_number_do_not_count(line_id, expected_us):
         event = ("a:Mul", 0, 10, {"tf_op": "a:Mul"})
         space = messages().Space.FromString(xplane({plane: {"first": [event], "second": [event]}}))
         space.planes[0].lines[1].id = line_id
-        found = read_profile(space.SerializeToString()).operations
-        assert [us for name, us in found.items() if "Mul" in name] == [expected_us]
+        profile = read_profile(space.SerializeToString()).operations
+        assert [us for name, us in profile.items() if "Mul" in name] == [expected_us]
 
 
 def test_a_threads_operations_count_in_full_and_names_are_no_types():
