@@ -13,7 +13,7 @@ import pandas as pd
 from msgspec import Struct
 from msgspec.structs import replace
 from scipy import sparse
-from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import least_squares
 
 from profet_core.catalog import load_gpus, load_shipped
 from profet_core.catalog.gpus import CHANNELS_LAST, PLAIN, TUNED, Gpu, canonical
@@ -316,9 +316,7 @@ _ROW = 0.1
 #: One that a source repeated, or measured on large batches alone.
 _ROWS = {PROFET: 0.07, POINTS: 0.05}
 _ROBUST = 3.0
-_MAX_ITERATIONS, _CONVERGED, _MAX_DAMPING = 40, 1e-5, 1e6
-#: A fit that starts from another one is near its end.
-_WARM_CONVERGED = 5e-5
+_CONVERGED, _MAX_STEPS = 1e-5, 60
 
 Key = tuple[str, ...]
 
@@ -545,7 +543,7 @@ def _forward(fit_problem: Problem, theta: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def fit(fit_problem: Problem, warm: np.ndarray | None = None) -> np.ndarray:
-    """Fit all effects by damped Gauss-Newton steps on log latencies; large errors count less.
+    """Fit all effects by least squares on log latencies, and on what the priors expect; large errors count less.
 
     Parameters
     ----------
@@ -555,37 +553,29 @@ def fit(fit_problem: Problem, warm: np.ndarray | None = None) -> np.ndarray:
     -------
     effects : in the order of the problem's keys.
     """
-    means, precision = fit_problem.means, 1 / fit_problem.sds**2
-    theta = means.copy() if warm is None else warm.copy()
+    means, sds = fit_problem.means, fit_problem.sds
     log_ms = np.log(fit_problem.rows["latency_ms"].to_numpy())
     row_sds = fit_problem.rows["source"].map(_ROWS).fillna(_ROW).to_numpy()
 
-    def cost(theta: np.ndarray) -> tuple[float, np.ndarray, tuple[np.ndarray, ...]]:
-        found = _forward(fit_problem, theta)
-        errors = (np.log(found[2] + found[0][:, -1]) - log_ms) / row_sds
-        robust = 2 * _ROBUST**2 * (np.sqrt(1 + (errors / _ROBUST) ** 2) - 1)
-        return float(robust.sum() + ((theta - means) ** 2 * precision).sum()), errors, found
+    def errors(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of the rows, and how far each is from where errors count less (1: not at all)."""
+        off = (np.log(predicted_ms(fit_problem, theta)) - log_ms) / row_sds
+        return off, np.sqrt(1 + (off / _ROBUST) ** 2)
 
-    damping, (now, errors, parts) = 1e-2 if warm is None else 1e-4, cost(theta)
-    for _ in range(_MAX_ITERATIONS):
-        weights = 1 / np.sqrt(1 + (errors / _ROBUST) ** 2)
-        slopes = sparse.diags(1 / row_sds) @ _slopes(fit_problem, *parts)
-        weighted = slopes.T @ sparse.diags(weights)
-        gram = (weighted @ slopes).toarray() + np.diag(precision)
-        gradient = weighted @ errors + precision * (theta - means)
-        while True:
-            damped = cho_factor(gram + damping * np.diag(np.diag(gram)), check_finite=False)
-            step = -cho_solve(damped, gradient, check_finite=False)
-            tried, tried_errors, tried_parts = cost(theta + step)
-            if tried <= now or damping > _MAX_DAMPING:
-                break
-            damping *= 4
-        gain = (now - tried) / now
-        theta, now, errors, parts = theta + step, tried, tried_errors, tried_parts
-        damping = max(damping / 4, 1e-6)
-        if gain < (_CONVERGED if warm is None else _WARM_CONVERGED):
-            break
-    return theta
+    def residuals(theta: np.ndarray) -> np.ndarray:
+        off, far = errors(theta)
+        return np.concatenate([off * np.sqrt(2 / (far + 1)), (theta - means) / sds])
+
+    def slopes(theta: np.ndarray) -> sparse.csr_matrix:
+        _, far = errors(theta)
+        by_row = sparse.diags(np.sqrt((far + 1) / 2) / far / row_sds) @ _slopes(
+            fit_problem, *_forward(fit_problem, theta)
+        )
+        return sparse.vstack([by_row, sparse.diags(1 / sds)]).tocsr()
+
+    start = means if warm is None else warm
+    found = least_squares(residuals, start, slopes, x_scale=sds, tr_solver="lsmr", ftol=_CONVERGED, max_nfev=_MAX_STEPS)
+    return np.asarray(found.x)
 
 
 def _slopes(fit_problem: Problem, parts: np.ndarray, work: np.ndarray, joined: np.ndarray) -> sparse.csr_matrix:

@@ -132,7 +132,7 @@ def test_the_shipped_rates_are_those_of_the_shipped_file(models):
 def test_the_file_answers_as_the_fit_does_without_the_effects_of_sources(few):
     fit_problem = problem(few)
     fitted = fit(fit_problem)
-    content = coefficients(fit_problem, fitted, 0.1)
+    content = coefficients(fit_problem, fitted, {False: 0.1, True: 0.1})
     values = dict(zip(fit_problem.keys, fitted.tolist(), strict=True))
     kind, mode = "normalization", Mode.FP32.name
     place = content["kinds"].index(kind)
