@@ -52,9 +52,9 @@ from profet_core.catalog.instance import (
 )
 from profet_core.errors import ArtifactError, InputError
 from profet_core.files import home_folder, shipped_folder
+from profet_core.layers.custom_gpu import check_custom_gpu
 from profet_core.prediction.models import MANIFEST_NAME, load_models
 from profet_core.questions import InstancesQuestion
-from profet_core.transfer.custom_gpu import check_custom_gpu
 from profet_profiles.units import listed_price
 
 #: Action -> its line in `profet instances --help`.
@@ -341,7 +341,7 @@ def _add_gpu(options: argparse.Namespace) -> None:
     shipped, home, path = load_gpus(), home_folder(), writable(custom_gpus_path(), CUSTOM_GPUS_VARIABLE)
     # A custom folder may have no models to check a speed against.
     has_models = home is None or (home / MANIFEST_NAME).exists()
-    transfer = load_models(None if has_models else shipped_folder("models")).transfer
+    models = load_models(None if has_models else shipped_folder("models"))
     given = {column: getattr(options, column) or "" for column in GPU_COLUMNS[1:]}
     with changing_custom(path):
         rows = read_custom_gpus(path, shipped)
@@ -350,7 +350,7 @@ def _add_gpu(options: argparse.Namespace) -> None:
         if old is not None and given["like"] and shipped.find(given["like"]).name != old.like:
             old = None
         new = custom_gpu_from({"gpu": options.name, **given} if old is None else changed_cells(old, given), shipped)
-        check_custom_gpu(transfer, new)
+        check_custom_gpu(models, new)
         if new.instance in load_catalog():
             raise InputError(f"Instance {new.instance} exists: give {new.name} another name.")
         write_custom_gpus(path, [*(row for row in rows if row.name != new.name), new])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
 import shlex
@@ -20,8 +21,9 @@ from profet_core.catalog.custom_gpus import custom_gpus_path, read_custom_gpus
 from profet_core.errors import InputError
 from profet_core.files import HOME_VARIABLE, models_folder, shipped_folder
 from profet_core.latency import quantile
+from profet_core.layers.custom_gpu import with_custom_gpus
+from profet_core.layers.rates import rate_model_of
 from profet_core.prediction.models import load_models
-from profet_core.transfer.custom_gpu import with_custom_gpus
 
 if TYPE_CHECKING:
     from profet_lab.dataset import Dataset
@@ -106,6 +108,7 @@ def train_all(options: argparse.Namespace) -> Trained:
 def _coefficients(data: Measurements, folder: Path) -> dict[str, tuple[str, Callable[[], Mapping], Callable[[], bool]]]:
     """Option -> file, what fits its content, and whether the measurements hold what it needs."""
     with training_set():
+        from profet_core.layers.rates import RATES_NAME
         from profet_core.prediction.growth import GROWTH_NAME
         from profet_core.training.memory import MEMORY_NAME
         from profet_core.training.scaling_model import SCALEOUT_NAME
@@ -114,8 +117,11 @@ def _coefficients(data: Measurements, folder: Path) -> dict[str, tuple[str, Call
         from profet_lab.scaleout import has_scale_rows, scaleout_content
         from profet_lab.sizes import growth_content, measured_sizes
         from profet_lab.transfer.transfer_file import transfer_content
+    shipped_rates = shipped_folder("models") / RATES_NAME
     return {
-        "transfer": (TRANSFER_NAME, lambda: transfer_content(data, folder), lambda: True),
+        "transfer": (TRANSFER_NAME, lambda: transfer_content(data), lambda: True),
+        # As shipped, unless `--estimate` fits them.
+        "estimate": (RATES_NAME, lambda: json.loads(shipped_rates.read_bytes()), lambda: True),
         "memory": (MEMORY_NAME, lambda: memory_content(data, folder), lambda: True),
         "sizes": (GROWTH_NAME, lambda: growth_content(data), lambda: bool(measured_sizes(data))),
         "scaleout": (SCALEOUT_NAME, lambda: scaleout_content(folder), lambda: has_scale_rows(folder)),
@@ -137,20 +143,21 @@ def calibrate(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
     base = Path(options.models) if options.models else shipped_folder("models")
     models = load_models(base)
     models.verify()
-    transfer = with_custom_gpus(models.transfer, read_custom_gpus(custom_gpus_path(), models.transfer.gpus))
-    calibrated, without = calibrate_gpus(dataset, transfer)
+    models = with_custom_gpus(models, read_custom_gpus(custom_gpus_path(), models.transfer.gpus))
+    rates = rate_model_of(models)
+    calibrated, without = calibrate_gpus(dataset, models)
     if not calibrated:
         why = "; ".join(f"{name}: {why}" for name, why in without.items()) or "the models already cover all instances"
         raise InputError(f"These measurements add nothing: {why}.")
-    write_calibrated(base, out, calibrated_file(calibrated, transfer, dataset))
+    write_calibrated(base, out, calibrated_file(calibrated, rates, dataset))
     without = {name: why for name, why in without.items() if name not in {one.instance for one in calibrated}}
     gpus, lines = [], []
-    for one in calibrated:
-        values = {name: getattr(one, name) for name in ("cells", "networks", "log_sd")}
-        gpus.append({"instance": one.instance, "gpu": one.gpu, "precision": "tf32" if one.tf32 else "fp32", **values})
+    for effects in calibrated:
+        names = {"instance": effects.instance, "gpu": effects.gpu}
+        gpus.append({**names, "cells": effects.rows, "networks": effects.networks, "log_sd": effects.log_sd})
         lines.append(
-            f"{one.instance} ({one.gpu}{', TF32' if one.tf32 else ''}): {one.cells} workloads of {one.networks} "
-            f"networks; 90% prediction interval for new networks: +{100 * math.expm1(quantile() * one.log_sd):.0f}%"
+            f"{effects.instance} ({effects.gpu}): {effects.rows} workloads of {effects.networks} networks; 90% "
+            f"interval of its speed: +{100 * math.expm1(quantile() * effects.log_sd):.0f}%"
         )
     lines += still_to_price([one.instance for one in calibrated], dataset)
     lines += [f"{name}: nothing learned: {why}" for name, why in without.items()]

@@ -107,7 +107,6 @@ class Code(WordedEnum):
     COMBINED = "combined", "combined with {size}, which was predicted {how}"
     MEASURED_STEPS = "measured_steps", "{steps} on {networks} networks; range from errors on held-out networks"
     OTHER_PRECISION_STEPS = "other_precision_steps", "{steps} are in {precision}: they apply {how} TF32"
-    SPREAD = "spread", "range from errors on {gpus} held-out GPUs"
     BASED_ON = "based_on", "{evidence}, in {precision}"
     EVIDENCE = "evidence", "{text}"
     PUBLISHED = "published", "from the specs and published training speeds of {gpu}"

@@ -2,125 +2,131 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from msgspec.structs import replace
 
-from profet_core.transfer.steps import UnprofiledSteps, map_to_profiled
-from profet_lab.class_members import STEPS
-from profet_lab.measurements.tables import Measurements, class_bank
+from profet_core.catalog.gpus import FP32, PLAIN
+from profet_core.latency import quantile
+from profet_core.layers.by_name import read_step
+from profet_core.layers.gpu_effects import MEASURED, effects_by_steps
+from profet_core.layers.rates import RateModel, rate_model_of
+from profet_core.prediction.counts import MEASURED_LOG_SD, Asked, Recorded
+from profet_core.prediction.models import Models
+from profet_core.transfer.work import WorkReader
+from profet_lab.custom_gpus import steps_of
+from profet_lab.estimate_fit import estimate_rows, fit, problem
+from profet_lab.measurements.tables import Measurements
 from profet_lab.tasks import Progress, run_tasks
-from profet_lab.transfer.calibrate import MeasuredCells, calibrate, choose_cells, steps_of
-from profet_lab.transfer.leave_one_gpu_out import (
-    KnownLatencies,
-    known_of,
-    measured_latencies,
-    profiled_target,
-    reference_of,
-    target_of,
-)
-from profet_lab.transfer.step_model import InstanceSteps, all_steps, fit_step_model, median_steps
-from profet_lab.validation.held_out_gpus import ensemble_latencies, figures, judged, judged_estimate, mape
+from profet_lab.transfer.measured_steps import BENCHMARK, InstanceSteps, measured_medians
+from profet_lab.transfer.work import fit_readers
+from profet_lab.validation.held_out_gpus import AS_MEASURED, figures, fitted_rates
 
 CELLS = (1, 3, 10, 20, 50)
-DRAWS = 5
+#: Of a new GPU, beside the one that it is.
+_NEW = "New "
 
 
-#: Number of cells, number of the draw, and the seed that it is drawn with.
-Draw = tuple[int, int, Sequence[int]]
-
-
-def measured_cells_report(measurements: Measurements, *, seed: int, progress: Progress | None = None) -> dict:
-    """`cells_report` of the measurements, by models trained here that saw neither GPU nor network."""
-    bank = class_bank(measurements)
-    steps = all_steps(bank, measurements.workloads)
-    medians = median_steps(steps)
-    ensemble = ensemble_latencies(bank, seed=seed, steps=STEPS, progress=progress, cases=(True,)).medians(steps)
-    return cells_report(medians, ensemble.known, seed=seed, progress=progress)
-
-
-def cells_report(
-    medians: InstanceSteps,
-    predicted: Callable[[str], KnownLatencies],
-    *,
-    seed: int,
-    counts: Sequence[int] = CELLS,
-    draws: int = DRAWS,
-    progress: Progress | None = None,
-) -> dict:
-    """Error, misses and width by number of cells and GPU; percent.
-
-    Parameters
-    ----------
-    predicted : network -> latencies on the other instances by models that never saw it.
-    """
+def measured_cells_report(
+    models: Models, measurements: Measurements, folder: Path, *, seed: int, progress: Progress | None = None
+) -> dict[str, Any]:
+    """Error, misses and width by number of cells and GPU, percent; rates saw no step of it, readers not the network."""
+    medians, every = measured_medians(measurements), problem(estimate_rows(measurements.all_latencies, folder))
+    fitted, rates = fit(every), rate_model_of(models)
+    gpus = {name: models.transfer.profiled[name].gpu for name in medians.instances}
+    learned = [every.subset((every.rows["gpu"] != gpu).to_numpy()) for gpu in gpus.values()]
+    effects = run_tasks(fit, [(some, fitted) for some in learned], progress=progress, threads=True)
     networks = [str(name) for name in np.unique(medians.architectures)]
-    figures_of: dict[str, dict[int, dict[str, float]]] = {}
-    for gpu in medians.instances:
-        # Each network's own generator: what is drawn for one depends on no other.
-        tasks = [
-            (
-                *(medians, gpu, network, predicted(network)),
-                [(count, draw, [seed + draw, at]) for count in counts for draw in range(draws)],
-            )
-            for at, network in enumerate(networks)
-        ]
-        judgements = pd.concat(run_tasks(judged_network, tasks, progress=progress))
-        figures_of[gpu] = {int(str(count)): _figures(rows) for count, rows in judgements.groupby("cells")}
-    by_count = {count: {gpu: figures_of[gpu][count] for gpu in figures_of} for count in counts}
-    rows = [
-        {"cells": count, "gpus": row, "mean": float(np.mean([figures["mape"] for figures in row.values()]))}
-        for count, row in by_count.items()
+    readers = run_tasks(fit_readers, [(medians, medians.architectures != name, name) for name in networks])
+    tasks = [
+        (models, fitted_rates(some, values, rates), medians, name, network, reader, [seed, number])
+        for name, some, values in zip(gpus, learned, effects, strict=True)
+        for number, (network, reader) in enumerate(zip(networks, readers, strict=True))
     ]
-    return {"seed": seed, "draws": draws, "networks": len(networks), "workloads": len(medians.workloads), "rows": rows}
+    table = pd.concat(run_tasks(judged_network, tasks, progress=progress, threads=True))
+    rows = []
+    for count, part in table.groupby("cells"):
+        by_gpu = {str(name): figures(own) for name, own in part.groupby("gpu")}
+        mean = float(np.mean([row["mape_with_latency"] for row in by_gpu.values()]))
+        rows.append({"cells": count, "gpus": by_gpu, "mean": mean})
+    workloads = len(medians.workloads)
+    return {"seed": seed, "networks": len(networks), "workloads": workloads, "rows": rows}
 
 
 def judged_network(
-    medians: InstanceSteps, gpu: str, network: str, predicted: KnownLatencies, draws: Sequence[Draw]
+    models: Models,
+    rates: RateModel,
+    medians: InstanceSteps,
+    instance: str,
+    network: str,
+    readers: Mapping[str, WorkReader],
+    seed: Sequence[int],
 ) -> pd.DataFrame:
-    """Hold out a network and an instance, measure cells there, fit, and predict the network.
+    """Measure cells of other networks on an instance whose GPU is taken as new, and predict one network there.
+
+    Parameters
+    ----------
+    rates : that saw no step of the GPU; `readers` : that saw none of the network.
+    seed : of the choice of cells.
+    """
+    profiled, allowed = models.transfer.profiled, medians.architectures != network
+    place = models.transfer.gpus[profiled[instance].gpu], profiled[instance].host
+    gpu = replace(place[0], name=f"{_NEW}{place[0].name}")
+    cells = medians.workloads.assign(precision=FP32, batch_latency_ms=medians.latency_ms[instance])
+    steps = steps_of(rates, cells, gpu, place[1])
+    reads = models.with_transfer(replace(models.transfer, readers=readers))
+    rows: list[dict[str, Any]] = []
+    for count in CELLS:
+        chosen = choose_cells(medians, allowed, count, np.random.default_rng(seed))
+        effects = effects_by_steps(rates, gpu, [steps[row] for row in chosen], MEASURED, rates.measured)
+        there = reads.with_transfer(reads.transfer)
+        there.__dict__["rates"] = rates.with_gpus({gpu.name: effects})
+        for row in np.flatnonzero(~allowed).tolist():
+            workload = medians.workloads.iloc[row]
+            asked = Asked(FP32, PLAIN, int(workload["batch_size"]), int(workload["pixels"]))
+            for anchor in medians.instances:
+                if anchor == instance:
+                    continue
+                on = models.transfer.gpus[profiled[anchor].gpu], profiled[anchor].host
+                recorded = Recorded(*on, asked, float(medians.latency_ms[anchor][row]), MEASURED_LOG_SD)
+                counted = read_step(there, anchor, medians.with_latency[anchor].groups_ms[row], recorded, AS_MEASURED)
+                answer = counted.on([(gpu, place[1])], asked, [recorded])(asked.batch_size, asked.pixels)
+                error = float(np.log(answer.latency_ms[0] / medians.latency_ms[instance][row]))
+                half = float(quantile() * answer.log_sd[0])
+                rows.append({"gpu": instance, "cells": count, "error": error, "half": half})
+    return pd.DataFrame(rows)
+
+
+def choose_cells(medians: InstanceSteps, allowed: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
+    """Choose the benchmark if it is allowed, then one size of each network in turn; networks and sizes by chance.
+
+    Parameters
+    ----------
+    allowed : boolean mask of the workloads to choose among.
+    count : at most this many.
 
     Returns
     -------
-    rows : as `judged`, with `draw`, `cells`, and `to_new`: to the new GPU, or from it by the analytical model alone.
+    rows : (count,), each once, in the order of choice.
     """
-    allowed = medians.architectures != network
-    others = [name for name in medians.instances if name != gpu]
-    step_model = fit_step_model(medians, others, allowed)
-    reference = reference_of(step_model)
-    prior = target_of(step_model, medians, profiled_target(medians, gpu, sheet_only=True), 0.0)
-    pool, own = np.flatnonzero(allowed), np.flatnonzero(~allowed)
-    learned, unseen = (
-        [steps_of(known_of(step_model, medians, name, latencies, True), rows) for name in others]
-        for latencies, rows in ((measured_latencies(medians), pool), (predicted, own))
-    )
-    new_ms = medians.latency_ms[gpu]
-    errors = []
-    for count, draw, seed in draws:
-        chosen = choose_cells(medians, allowed, count, np.random.default_rng(seed))
-        cells = MeasuredCells(np.searchsorted(pool, chosen), new_ms[chosen], medians.architectures[chosen])
-        fitted = calibrate(dict(zip(others, learned, strict=True)), reference, prior, cells)
-        steps = UnprofiledSteps(fitted.target, medians.with_latency[gpu].of(own), new_ms[own])
-        back = map_to_profiled(step_model, reference, steps).by_instance
-        names = {"draw": draw, "cells": count}
-        served = [fitted.served(answer, reference) for answer in unseen]
-        errors += [judged_estimate(answer, new_ms[own], to_new=True, **names) for answer in served]
-        errors += [
-            judged(answer.latency_ms, medians.latency_ms[name][own], to_new=False, **names)
-            for name, answer in back.items()
-        ]
-    return pd.concat(errors)
-
-
-def _figures(rows: pd.DataFrame) -> dict[str, float]:
-    to_new, from_new = (rows[rows["to_new"] == is_new] for is_new in (True, False))
-    drawn, anchor = ([mape(part) for _, part in of.groupby("draw")] for of in (to_new, from_new))
-    return {
-        **figures(to_new),
-        "mape": float(np.mean(drawn)),
-        "worst_draw": max(drawn),
-        "median_interval_pct": float(100 * np.expm1(to_new["log_half_width"].median())),
-        "as_anchor_mape": float(np.mean(anchor)),
-        "as_anchor_worst_draw": max(anchor),
+    if allowed.sum() < count:
+        raise ValueError(f"{count} cells of {allowed.sum()}")
+    left = {
+        str(name): list(random.permutation(np.flatnonzero(allowed & (medians.architectures == name))))
+        for name in np.unique(medians.architectures[allowed])
     }
+    chosen = list(np.flatnonzero(medians.benchmark & allowed))
+    for row in chosen:
+        left[BENCHMARK[0]].remove(row)
+    # The benchmark was its network's turn.
+    turn = [name for name in left if not chosen or name != BENCHMARK[0]]
+    while len(chosen) < count:
+        for name in random.permutation(turn):
+            if left[name]:
+                chosen.append(left[name].pop())
+        turn = list(left)
+    return np.array(chosen[:count])

@@ -1,36 +1,40 @@
-"""Calibrate the analytical model on measured cells of custom GPUs, and write a custom models folder."""
+"""What measured cells of custom GPUs say of their rates, and a custom models folder with it."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from msgspec.structs import replace
+import pandas as pd
 
-from profet_core.catalog.gpus import Gpu
+from profet_core.catalog.gpus import FP32, PLAIN, Gpu, canonical
 from profet_core.errors import InputError
 from profet_core.files import shipped_folder
-from profet_core.transfer.model import (
-    CALIBRATED_NAME,
+from profet_core.layers.gpu_effects import MEASURED, GpuStep, effects_by_steps
+from profet_core.layers.networks import measured_counts, measured_networks
+from profet_core.layers.rates import (
     CALIBRATED_VERSION,
-    CalibratedGpu,
-    TransferModel,
+    RateModel,
+    UserEffects,
     calibrated_content,
-    target_of,
+    case_key,
+    case_of,
+    mode_of,
+    rate_model_of,
 )
-from profet_core.transfer.steps import KnownSteps
-from profet_core.transfer.targets import host_named
-from profet_lab.dataset import AMP, OK, TF32, Dataset, measurements_from_dataset, merged
+from profet_core.prediction.models import Models
+from profet_core.transfer.model import CALIBRATED_NAME
+from profet_core.transfer.targets import Host, host_named
+from profet_lab.dataset import OK, Dataset, merged
 from profet_lab.dataset_files import is_dataset, read_folder
-from profet_lab.measurements.tables import WORKLOAD, DataError, Measurements
-from profet_lab.models_folder import MEASUREMENTS, new_models_folder, signed, write_coefficients
-from profet_lab.transfer.calibrate import MeasuredCells, calibrate, calibrated_gpu
-from profet_lab.transfer.leave_one_gpu_out import known_of, measured_latencies
-from profet_lab.transfer.step_model import InstanceSteps, measured_medians
+from profet_lab.measurements.tables import WORKLOAD, DataError
+from profet_lab.models_folder import MEASUREMENTS, new_models_folder, rounded, signed, write_coefficients
 
-#: The profiled instances ran TensorFlow: what is likest to that counts where an instance ran several.
-_FRAMEWORKS = ("tensorflow", "keras", "pytorch")
+#: Frameworks that run PROFET's program, whose kernels its measurements have; what is likest to that counts where an
+#: instance ran several.
+_PROFETS_FRAMEWORKS = ("tensorflow", "keras")
+_FRAMEWORKS = (*_PROFETS_FRAMEWORKS, "pytorch")
 
 
 def is_custom_data(folders: Sequence[Path]) -> bool:
@@ -43,88 +47,64 @@ def read_data(folders: Sequence[Path]) -> Dataset:
     return merged([read_folder(folder) for folder in folders], [str(folder) for folder in folders])
 
 
-def calibrate_gpus(dataset: Dataset, transfer: TransferModel) -> tuple[list[CalibratedGpu], dict[str, str]]:
-    """Calibrated model of every instance that the models did not learn from; instance -> why it has none.
-
-    Parameters
-    ----------
-    transfer : of the models that profiles are predicted with; the dataset must hold its instances' profiles.
-    """
-    new = [name for name in sorted(dataset.instances) if name not in transfer.instances]
-    if not new:
-        return [], {}
-    published = published_runs(dataset, transfer)
-    medians = measured_medians(published)
-    measured = measured_latencies(medians)
-    known = {
-        name: known_of(transfer.step, medians, name, measured, True, transfer.readers) for name in medians.instances
-    }
-    plain = replace(transfer, calibrated={})
-    found: list[CalibratedGpu] = []
+def calibrate_gpus(dataset: Dataset, models: Models) -> tuple[list[UserEffects], dict[str, str]]:
+    """What the cells of every instance that the models did not learn from say of its GPU; instance -> why nothing."""
+    measured: list[UserEffects] = []
     without: dict[str, str] = {}
-    for name in new:
+    for name in sorted(dataset.instances):
+        if name in models.instances:
+            continue
         try:
-            found += _calibrated(dataset, name, medians, known, plain)
+            measured.append(_measured_effects(dataset, name, models))
         except DataError as error:
             without[name] = str(error)
-    best: dict[tuple[str, bool], CalibratedGpu] = {}
-    for one in sorted(found, key=lambda one: -one.cells):
-        kept = best.setdefault((one.gpu, one.tf32), one)
-        if kept is not one:
-            without[one.instance] = f"{kept.instance} has the same GPU and {kept.cells} cells"
+    best: dict[str, UserEffects] = {}
+    for effects in sorted(measured, key=lambda effects: -effects.rows):
+        kept = best.setdefault(effects.gpu, effects)
+        if kept is not effects:
+            without[effects.instance] = f"{kept.instance} has the same GPU and {kept.rows} cells"
     return list(best.values()), without
 
 
-def published_runs(dataset: Dataset, transfer: TransferModel) -> Measurements:
-    """The runs that every instance of the analytical model was profiled with."""
-    missing = [name for name in transfer.instances if name not in dataset.instances]
-    if missing:
-        raise DataError(
-            f"No profiles of {', '.join(missing)} in the data, which the models learned from: name the published "
-            "measurements with --data too."
-        )
-    measurements = measurements_from_dataset(dataset, transfer.instances, framework="tensorflow")
-    if measurements.workloads.empty:
-        raise DataError(f"{', '.join(transfer.instances)} have no workload in common that has a profile on each.")
-    return measurements
-
-
-def _calibrated(
-    dataset: Dataset, instance: str, medians: InstanceSteps, known: Mapping[str, KnownSteps], transfer: TransferModel
-) -> list[CalibratedGpu]:
-    """One for each precision that the instance ran."""
-    facts = dataset.instances[instance]
-    gpu = _data_sheet(transfer, facts.gpu)
+def _measured_effects(dataset: Dataset, instance: str, models: Models) -> UserEffects:
+    """Effects of an instance's GPU by the median of each workload's cells, of one framework."""
+    facts, model = dataset.instances[instance], rate_model_of(models)
+    gpu = _specs(models, facts.gpu)
     cells = dataset.cells
-    # In one framework, not in mixed precision.
-    cells = cells[(cells["instance"] == instance) & (cells["status"] == OK) & (cells["precision"] != AMP)]
+    cells = cells[(cells["instance"] == instance) & (cells["status"] == OK)]
     ran = [name for name in (*_FRAMEWORKS, *sorted(set(cells["framework"]))) if name in set(cells["framework"])]
     if not ran:
-        raise DataError("none of its cells ran to the end in FP32 or TF32")
-    cells = cells[cells["framework"] == ran[0]]
-    found = []
-    for tf32, own in cells.groupby((cells["precision"] == TF32) & (gpu.tf32_tensor_dense_tflops is not None)):
-        latency_ms = own.groupby(WORKLOAD)["batch_latency_ms"].median().rename("latency_ms").reset_index()
-        both = medians.workloads[WORKLOAD].reset_index(drop=True).reset_index().merge(latency_ms, on=WORKLOAD)
-        if len(both):
-            measured = MeasuredCells(*(both[name].to_numpy() for name in ("index", "latency_ms", "model")))
-            host = host_named(facts.host, gpu.compute_capability)
-            prior, _ = target_of(transfer, gpu, host, bool(tf32))
-            fitted = calibrate(known, transfer.reference, prior, measured)
-            found.append(calibrated_gpu(fitted, measured, gpu=gpu.name, instance=instance, tf32=bool(tf32)))
-    if not found:
-        raise DataError(f"none of its {len(cells)} cells is a workload that the models' instances were profiled with")
-    return found
+        raise DataError("none of its cells ran to the end")
+    cells = cells[(cells["framework"] == ran[0]) & ("PROFET " + cells["model"]).isin(measured_networks())]
+    if cells.empty:
+        raise DataError("none of its cells is of a network that is known by its layers")
+    table = cells.groupby([*WORKLOAD, "precision"], as_index=False)["batch_latency_ms"].median()
+    is_tensorflow = ran[0] in _PROFETS_FRAMEWORKS
+    steps = steps_of(model, table, gpu, host_named(facts.host, gpu.compute_capability))
+    effects = effects_by_steps(model, gpu, steps, MEASURED, model.measured if is_tensorflow else None)
+    values = {name: getattr(effects, name) for name in effects.__struct_fields__}
+    return UserEffects(**values, instance=instance, networks=table["model"].nunique())
 
 
-def _data_sheet(transfer: TransferModel, name: str) -> Gpu:
+def steps_of(model: RateModel, table: pd.DataFrame, gpu: Gpu, host: Host) -> list[GpuStep]:
+    """Measured workloads as steps of a GPU, with columns `WORKLOAD`, precision and batch_latency_ms."""
+    steps = []
+    for row in table.to_dict("records"):
+        counts, batch_size = measured_counts(row["model"], int(row["pixels"])), int(row["batch_size"])
+        mode = mode_of(gpu, canonical(row["precision"]) or FP32, PLAIN)
+        log_sd = model.log_sds[case_key(case_of(counts), mode, batch_size)]
+        steps.append(GpuStep(row["model"], counts, batch_size, mode, host, row["batch_latency_ms"], log_sd))
+    return steps
+
+
+def _specs(models: Models, name: str) -> Gpu:
     if not name:
         raise DataError("the data don't say which GPU it has")
     try:
-        gpu = transfer.gpus.find(name)
+        gpu = models.transfer.gpus.find(name)
     except InputError:
         raise DataError(f"no specs of {name}: add the GPU with `profet gpus add`") from None
-    if gpu.name in {row.gpu for row in transfer.step.instances.values()}:
+    if gpu.name in models.transfer.profiled_gpus:
         raise DataError(f"{gpu.name} is one of the profiled GPUs: the shipped models already cover it")
     return gpu
 
@@ -135,12 +115,12 @@ def check_out(out: Path) -> None:
         raise InputError("The shipped models can't be overwritten: name another folder with --out, or PROFET_HOME.")
 
 
-def calibrated_file(gpus: Sequence[CalibratedGpu], transfer: TransferModel, dataset: Dataset) -> dict:
-    """Content of `calibrated.json`, for one `transfer.json`; it names the files it was fitted on."""
+def calibrated_file(gpus: Sequence[UserEffects], model: RateModel, dataset: Dataset) -> dict:
+    """Content of `calibrated.json`, for one `estimate.json`; it names the files it was fitted on."""
     content = {
         "schema_version": CALIBRATED_VERSION,
-        "transfer_checksum": transfer.checksum,
-        "gpus": [calibrated_content(gpu) for gpu in gpus],
+        "rates_checksum": model.checksum,
+        "gpus": [rounded(calibrated_content(effects)) for effects in gpus],
         "fitted_on": {file: value for source in dataset.sources for file, value in source.files.items()},
     }
     return signed(content)

@@ -22,15 +22,15 @@ from msgspec import Struct, field
 from profet_core.catalog import load_shipped
 from profet_core.errors import ArtifactError
 from profet_core.files import JsonObject, manifest_checksum, shipped_folder, shown, strict_json
+from profet_core.layers.gpu_effects import Source, source_of
 from profet_core.layers.networks import PROFET, measured_networks
 from profet_core.layers.rates import load_rates
 from profet_core.prediction.checks import TYPICAL_RATIO
-from profet_core.prediction.models import load_models
+from profet_core.prediction.models import Models, load_models
 from profet_core.training import many_core
 from profet_core.training.memory import MemoryModel, load_memory
 from profet_core.training.scaling_model import ScaleoutModel, load_scaleout
-from profet_core.transfer.model import TransferModel, evidence_of, load_transfer
-from profet_core.transfer.targets import Source
+from profet_core.transfer.model import load_transfer
 from profet_lab.cells import measured_cells_report
 from profet_lab.class_folds import default_report, default_table, scatter
 from profet_lab.class_members import REPEATS
@@ -172,16 +172,19 @@ PARTS = {
         _real_report, lambda report, _: _real_section(report), REAL_REPORT_NAME, {"models": _models_checksum}
     ),
     "gpus": ReportPart(
-        lambda task: gpus_report(load_models(task.models), *task.data, seed=task.seed, progress=task.progress),
-        lambda report, folder: _gpus_section(report, load_transfer(folder), load_memory(folder)),
+        lambda task: gpus_report(load_models(task.models), *task.data, progress=task.progress),
+        lambda report, folder: _gpus_section(report, load_models(folder), load_memory(folder)),
         "gpus_validation.json",
         {
+            "estimate": lambda folder: load_rates(folder).checksum,
             "transfer": lambda folder: load_transfer(folder).checksum,
             "memory": lambda folder: load_memory(folder).checksum,
         },
     ),
     "cells": ReportPart(
-        lambda task: measured_cells_report(task.data[0], seed=task.seed, progress=task.progress),
+        lambda task: measured_cells_report(
+            load_models(task.models), *task.data, seed=task.seed, progress=task.progress
+        ),
         lambda report, _: _cells_section(report),
         "cells_validation.json",
     ),
@@ -444,16 +447,12 @@ def _real_section(report: Report) -> dict[str, Any]:
     }
 
 
-#: GPUs that are named as least covered by intervals.
-_NAMED = 3
-
-
-def _gpus_section(report: Report, transfer: TransferModel, memory: MemoryModel) -> dict[str, Any]:
+def _gpus_section(report: Report, models: Models, memory: MemoryModel) -> dict[str, Any]:
     targets, anchors = report["left_out_gpus"], report["left_out_anchors"]
     rows = {**targets["by_gpu"], "mean": targets["mean"]}
-    as_anchors = {**anchors["by_anchor"], "mean": anchors["mean"]}
+    as_anchors = {**anchors["by_gpu"], "mean": anchors["mean"]}
+    transfer = models.transfer
     rented = {transfer.gpus.find(row.gpu, row.gpu_memory_gib).name for row in load_shipped().values()}
-    known_of_steps = (Source.PROFILED, Source.CELLS, Source.PUBLISHED)
     return {
         "transfer": transfer,
         "memory": memory,
@@ -462,16 +461,16 @@ def _gpus_section(report: Report, transfer: TransferModel, memory: MemoryModel) 
                 **row,
                 "name": name,
                 "anchor_mape": as_anchors[name]["mape_with_latency"],
+                "anchor_bias": as_anchors[name]["bias_with_latency"],
                 "anchor_missed": as_anchors[name]["missed_90_with_latency"],
             }
             for name, row in rows.items()
         ],
-        "evidence": [row for row in report["rates"]["evidence"] if "all" not in (row["kind"], row["case"])],
-        "least_covered": report["rates"]["least_covered"][:_NAMED],
+        "published_gpus": [{"name": name, **row} for name, row in report["published"]["by_gpu"].items()],
         "unchecked": sorted(
             name
             for name, gpu in transfer.gpus.items()
-            if name in rented and evidence_of(transfer, gpu, True).source not in known_of_steps
+            if name in rented and source_of(models, gpu) not in (Source.PROFILED, Source.PUBLISHED)
         ),
         # By what is known of the network, from most to least.
         "memory_rows": {

@@ -13,27 +13,27 @@ import pandas as pd
 from msgspec import Struct
 
 from profet_core.catalog import load_catalog, load_gpus
-from profet_core.catalog.gpus import AMP
+from profet_core.catalog.gpus import AMP, FP32, PLAIN, Gpu
 from profet_core.ensemble.classes import COPY_CLASS, load_operation_classes
 from profet_core.latency import smooth_max
+from profet_core.layers.class_times import UNKNOWN_AS, Place, log_class_factors
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of
-from profet_core.layers.rates import KINDS, Mode, rate_model_of
+from profet_core.layers.rates import KINDS, Mode, mode_of, rate_model_of
 from profet_core.prediction.models import INDEX_NAME, load_models
-from profet_core.transfer.model import load_transfer
-from profet_core.transfer.rates import Factors, class_place
 from profet_lab.class_folds import Fold, predict_cases
 from profet_lab.class_members import PairTraining
+from profet_lab.measurements.published import POINTS_FILE
 from profet_lab.measurements.tables import (
     WORKLOAD,
     ClassBank,
     Measurements,
     class_bank,
     data_folder,
+    found_file,
     load_measurements,
     load_parameters,
 )
-from profet_lab.precision.pairs import POINTS_TABLE, known_network, load_pairs, network_shares
 from profet_lab.train import SEED
 from profet_profiles.record import DEVICE_IDLE, DEVICE_PREFIX, IDLE_OPERATIONS
 
@@ -92,7 +92,7 @@ AMP_CHOICE = Choice(
     224,
     64,
     "a step in AMP, derived: PROFET's FP32 profile on V100, sped up as lambdal/deeplearning-benchmark published "
-    "({times:.2f} times, kind by kind as transfer.json says); FP32 took {fp32_ms:.0f} ms there",
+    "({times:.2f} times, kind by kind as the rates say); FP32 took {fp32_ms:.0f} ms there",
 )
 
 
@@ -135,18 +135,12 @@ def write_amp_sample(measurements: Measurements, parameters: pd.Series, folder: 
     """
     row = _repeat(measurements, AMP_CHOICE)
     trace, entry = _sample(measurements, AMP_CHOICE, row, int(parameters[AMP_CHOICE.model, AMP_CHOICE.pixels]))
-    gpu, transfer = load_gpus()[load_catalog()[AMP_CHOICE.anchor].gpu], load_transfer()
-    pairs = load_pairs(folder, network_shares(measurements)).amp
-    (pair,) = pairs[
-        (pairs["table"] == POINTS_TABLE)
-        & (pairs["gpu"] == gpu.name)
-        & (pairs["network"] == known_network(AMP_CHOICE.model))
-    ].to_dict("records")
-    fp32_ms, log_speedup = entry["latency_ms"], float(pair["log_speedup"])
+    gpu = load_gpus()[load_catalog()[AMP_CHOICE.anchor].gpu]
+    points = pd.read_csv(found_file(folder, POINTS_FILE))
+    speeds = points[points["gpu"].str.startswith("V100")].pivot(index="gpu", columns="precision", values="images_per_s")
+    fp32_ms, log_speedup = entry["latency_ms"], math.log((speeds[AMP] / speeds[FP32]).median())
     amp_ms = round(fp32_ms * math.exp(-log_speedup), 3)
-    trace["operations"] = _sped_up(
-        trace["operations"], transfer.rates.amp(gpu, load_gpus()[transfer.reference_gpu], AMP), log_speedup
-    )
+    trace["operations"] = _sped_up(trace["operations"], gpu, log_speedup)
     trace["meta"] |= {"precision": AMP, "step_latency_ms": amp_ms}
     entry |= {
         "name": f"{entry['name']}-amp",
@@ -200,9 +194,8 @@ def _counted_us(counts: Counts, batch_size: int, instance: str, measured_us: Map
     A kind's time is split among its operations as in `measured_us`, a measured step of the same instance.
     """
     models = load_models()
-    step = models.transfer.step
-    gpu = load_gpus()[step.instances[instance].gpu]
-    target = gpu, step.hosts[instance]
+    profiled = models.transfer.profiled[instance]
+    target = load_gpus()[profiled.gpu], profiled.host
     work_ms, launch_ms, start_ms = rate_model_of(models).parts_ms(counts, batch_size, target, Mode.FP32, instance)
     kind_us = dict(zip(KINDS, (1e3 * work_ms).tolist(), strict=True))
     kind_us["convolution"] += sum(kind_us[kind] for kind in _CONVOLVES)
@@ -219,9 +212,9 @@ def _counted_us(counts: Counts, batch_size: int, instance: str, measured_us: Map
     return {name: round(us, 3) for name, us in times_us.items()}
 
 
-def _sped_up(operations: Mapping[str, float], factors: Factors, log_speedup: float) -> dict[str, float]:
-    """Device times divided by the factor of their kind, then all by one, so that their sum gains `log_speedup`."""
-    classes = load_operation_classes()
+def _sped_up(operations: Mapping[str, float], gpu: Gpu, log_speedup: float) -> dict[str, float]:
+    """Device times in AMP: each class by the GPU's rates, then all by one factor, so that their sum gains so much."""
+    classes, model = load_operation_classes(), rate_model_of(load_models())
     class_of = classes.place(list(operations))
     group = {name: classes.names[column] for name, column in class_of.items() if column is not None}
     work_us = {
@@ -229,10 +222,11 @@ def _sped_up(operations: Mapping[str, float], factors: Factors, log_speedup: flo
         for name, us in operations.items()
         if name.startswith(DEVICE_PREFIX) and name not in IDLE_OPERATIONS and group.get(name) != COPY_CLASS
     }
-    faster = factors.by_class
-    divided = {name: us * math.exp(-faster[class_place(group.get(name, ""))]) for name, us in work_us.items()}
-    scale = math.exp(-log_speedup) * sum(work_us.values()) / sum(divided.values())
-    return {name: round(divided[name] * scale, 3) if name in divided else us for name, us in operations.items()}
+    in_fp32, in_half = (Place(gpu, mode_of(gpu, precision, PLAIN)) for precision in (FP32, AMP))
+    log_factors = log_class_factors(model, in_fp32, in_half)
+    in_amp = {name: us * math.exp(log_factors.get(group.get(name, UNKNOWN_AS), 0.0)) for name, us in work_us.items()}
+    scale = math.exp(-log_speedup) * sum(work_us.values()) / sum(in_amp.values())
+    return {name: round(in_amp[name] * scale, 3) if name in in_amp else us for name, us in operations.items()}
 
 
 def _workload(measurements: Measurements, choice: Choice) -> np.ndarray:

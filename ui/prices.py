@@ -27,7 +27,7 @@ from profet_core.catalog.custom_gpus import (
 from profet_core.catalog.custom_instances import check_custom_rows, custom_cells, custom_row, default_cells
 from profet_core.catalog.gpus import FP32
 from profet_core.catalog.instance import CUSTOM_HARDWARE, machine_words, offer_name
-from profet_core.transfer.custom_gpu import BATCH_RANGE, PIXEL_RANGE, check_custom_gpu, load_reference_steps
+from profet_core.layers.custom_gpu import BATCH_RANGE, NETWORKS, PIXEL_RANGE, check_custom_gpu
 from profet_profiles.units import as_typed, format_ms, typed_positive
 from ui.custom import custom_prices, forget_other_anchors, visitors_resources, without_custom_gpus
 from ui.predicted import current_network
@@ -218,7 +218,7 @@ def _gpus(_: Resources) -> None:
     cells = _gpu_cells(own[name]) if name else {}
     options: dict[str, Collection[str]] = {
         "like": tuple(load_resources().gpus.shipped),
-        "network": load_reference_steps().networks,
+        "network": NETWORKS,
         "precision": PRECISIONS,
     }
     bounds = {"batch_size": BATCH_RANGE, "pixels": PIXEL_RANGE}
@@ -285,7 +285,7 @@ def _made_gpu(cells: dict[str, str]) -> CustomGpu:
     resources = without_custom_gpus()
     if custom.instance in resources.catalog:
         raise InputError(f"There is an instance {custom.instance} already: give {custom.name} another name.")
-    check_custom_gpu(resources.models.transfer, custom)
+    check_custom_gpu(resources.models, custom)
     if not step_ms:
         return custom
     # With the speed that a measured step of the shown profile implies.

@@ -14,6 +14,7 @@ from profet_core.answers.context import Context, Served, load_served
 from profet_core.catalog.gpus import gpu_label, load_gpus
 from profet_core.catalog.instance import CUSTOM_PROVIDER, gpu_words
 from profet_core.layers.networks import network_in_file_name
+from profet_core.layers.rates import calibrated_gpus
 from profet_core.prediction.checks import read_as
 from profet_core.prediction.models import Sample, load_samples
 from profet_core.prediction.targets import anchor_named, anchor_names
@@ -105,8 +106,7 @@ class Resources(Context, frozen=True):
         if name in self.catalog:
             return f"{gpu_words(self.catalog[name])} ({name})"
         label = gpu_label(name) if name in load_gpus() else name
-        calibrated = self.models.transfer.calibrated if self.models.transfer else ()
-        return f"{label} (few steps measured)" if name in {gpu for gpu, _ in calibrated} else label
+        return f"{label} (few steps measured)" if name in calibrated_gpus(self.models) else label
 
     def anchor_labels(self) -> dict[str, str]:
         """Anchor -> its label, with the custom instances that have its GPU: a box finds by label what is typed."""

@@ -10,6 +10,7 @@ from typing import Any
 import streamlit as st
 
 from profet_core.latency import BasisWord
+from profet_core.layers.rates import calibrated_gpus
 from profet_core.prediction.models import UNSEEN_BY_RATES, UNSEEN_PROFILED, custom_models, report_figure
 from ui.bars import Bar, BarAxis, BarRow, show_bars
 from ui.charts import COLORS, show_legend
@@ -52,7 +53,7 @@ _CASES: Mapping[str, tuple[BasisWord, str, tuple[Any, ...]]] = {
         UNSEEN_BY_RATES,
     ),
 }
-_SIMILAR = ("gpus_validation", "left_out_gpus", "mean", "mape_with_latency")
+_SIMILAR = ("gpus_validation", "published", "mape_with_latency")
 _COVERED = ("validation", "default", "mean", "coverage_90")
 
 
@@ -108,8 +109,8 @@ def _custom_models(resources: Resources) -> None:
     base = "the shipped models" if custom.base_ships else f"models of {len(custom.networks)} networks"
     written = f", written on {custom.written}" if custom.written else ""
     st.markdown(f"This server uses custom models{written}: {base} for {', '.join(map(plain, custom.instances))}.")
-    if custom.calibrated:
-        gpus = (f"{gpu.gpu} ({gpu.cells} measurements on {gpu.instance})" for gpu in custom.calibrated)
+    if measured := sorted(calibrated_gpus(resources.models).values(), key=lambda effects: effects.instance):
+        gpus = (f"{effects.gpu} ({effects.rows} measurements on {effects.instance})" for effects in measured)
         st.markdown(f"Calibrated: {', '.join(map(plain, gpus))}.")
 
 

@@ -20,6 +20,7 @@ from profet_core.catalog.collection import Catalog
 from profet_core.catalog.custom_gpus import CustomGpu, custom_gpus_path, read_custom_gpus, with_offers_of
 from profet_core.catalog.gpus import AS_PROFILED, load_gpus
 from profet_core.layers.by_name import step_by_counts
+from profet_core.layers.custom_gpu import with_custom_gpus
 from profet_core.prediction import models as shipped
 from profet_core.prediction import predict as prediction
 from profet_core.prediction.models import Models
@@ -33,7 +34,6 @@ from profet_core.questions import (
     ask,
     fields_of,
 )
-from profet_core.transfer.custom_gpu import with_custom_gpus
 from profet_profiles.record import Profile
 
 
@@ -42,8 +42,7 @@ def load_models(folder: Path | str | None = None) -> Models:
 
     Raises ArtifactError if the manifest is missing, was changed, or was written by another version of this project.
     """
-    models, own = shipped.load_models(folder), _custom_gpus()
-    return models.with_transfer(with_custom_gpus(models.transfer, own)) if own else models
+    return with_custom_gpus(shipped.load_models(folder), _custom_gpus())
 
 
 def load_catalog(path: Path | str | None = None, *, own: Path | None = None) -> Catalog:

@@ -24,6 +24,7 @@ from profet_core.catalog.gpus import Gpus
 from profet_core.errors import ArtifactError, CatalogError, InputError, NoPredictionError
 from profet_core.files import default_models_folder, home_folder
 from profet_core.layers.by_name import NO_NAMES
+from profet_core.layers.custom_gpu import with_custom_gpus
 from profet_core.layers.networks import counts_of, named_network, network_in_file_name
 from profet_core.offers import OfferStep
 from profet_core.prediction.checks import refusal_by
@@ -32,7 +33,6 @@ from profet_core.prediction.targets import basis_by_instance, recorded_on, unkno
 from profet_core.questions import InstancesQuestion, ProfileQuestion
 from profet_core.training.cost import MAX_PARAMETERS
 from profet_core.training.plans import confidence
-from profet_core.transfer.custom_gpu import with_custom_gpus
 from profet_core.transfer.model import CALIBRATED_NAME, TRANSFER_NAME
 from profet_profiles.record import Profile, ProfileMeta
 from profet_profiles.units import format_count, positive_number, typed_count
@@ -52,7 +52,7 @@ class Context(Struct, frozen=True):
         """Add custom GPUs, each as an instance of the catalog; InputError if the description of one is invalid."""
         if not own:
             return self
-        models = self.models.with_transfer(with_custom_gpus(self.models.transfer, own))
+        models = with_custom_gpus(self.models, own)
         return Context(models, with_offers_of(self.catalog, own), self.gpus.with_custom(row.gpu for row in own))
 
 

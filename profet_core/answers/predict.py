@@ -27,6 +27,7 @@ from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.operations import is_set_aside, kind_of
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError, ProfetError
 from profet_core.layers.by_name import step_by_counts
+from profet_core.layers.custom_gpu import speed_bounds, with_custom_gpus
 from profet_core.layers.estimate import checkpointed_note
 from profet_core.offers import OfferTable
 from profet_core.prediction.checks import (
@@ -47,8 +48,14 @@ from profet_core.prediction.sizes import curves_at, joint_predictions, other_net
 from profet_core.prediction.table import Prediction
 from profet_core.prediction.targets import find_anchor
 from profet_core.questions import PredictQuestion, ProfileQuestion, TrainingQuestion
-from profet_core.training.memory import CHECKPOINTING, FitAnswer, fit_answer, gpu_memory_gib, recorded_step
-from profet_core.transfer.custom_gpu import speed_bounds, with_custom_gpus
+from profet_core.training.memory import (
+    ACTIVATIONS_IN_HALF,
+    CHECKPOINTING,
+    FitAnswer,
+    fit_answer,
+    gpu_memory_gib,
+    recorded_step,
+)
 from profet_profiles import Profile
 from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS
 from profet_profiles.units import format_ms, format_significant, positive_number, whole_number
@@ -288,7 +295,7 @@ def memory_fits(
         return only.at(batch_size or only.batch_size or 1, pixels, list(instances)).fits
     first, second = predictions[0], predictions[1].profile if len(predictions) > 1 else None
     half, recorded_half = first.precision in HALF, canonical(first.profile.meta.precision) in HALF
-    share = models.transfer.rates.activation_share
+    share = ACTIVATIONS_IN_HALF
     # Activations in the precision of the answer over those of the profiled step.
     growth = 1.0 if half == recorded_half else share if half else 1 / share
     step = recorded_step(
@@ -570,7 +577,7 @@ def speed_of_step(
     the same as `predict`.
     """
     positive_number("A step's latency", measured_ms)
-    transfer, priced = context.models.transfer, with_offers_of(context.catalog, [custom])
+    priced = with_offers_of(context.catalog, [custom])
     # Without TF32 cores the precision is FP32 in any case.
     precision = TF32 if tf32 and custom.gpu.tf32_tensor_dense_tflops is not None else FP32
     options: PredictOptions = {"targets": [custom.instance], "trust_latency": True, "precision": TF32 if tf32 else FP32}
@@ -580,11 +587,11 @@ def speed_of_step(
     def step(log_speed: float) -> tuple[float, bool]:
         """Milliseconds per step at a speed, and whether the host limits it."""
         at = replace(custom, point=SpeedPoint(math.exp(log_speed), STEP_LOG_SD, precision))
-        models = context.models.with_transfer(with_custom_gpus(transfer, [at]))
+        models = with_custom_gpus(context.models, [at])
         row = predict(models, priced, profile, anchor, latency_ms=latency_ms, **options).predictions[-1]
         return positive_number(f"The latency of {row.instance}", row.latency_ms), row.limited_by_host
 
-    low, high = (math.log(times) for times in speed_bounds(transfer, custom.gpu))
+    low, high = (math.log(times) for times in speed_bounds(custom.gpu))
     (slow_ms, _), (fast_ms, limited_by_host) = step(low), step(high)
     if limited_by_host and measured_ms <= fast_ms:
         raise InputError(

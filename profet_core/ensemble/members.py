@@ -293,9 +293,8 @@ class IntervalScale(Struct, frozen=True):
         member_ms : members' latencies, (targets, profiles, members).
         distance, doubt : (profiles,).
         """
-        offset, quantile = np.array(
-            [(self.offset[anchor][target], self.quantile[anchor][target]) for target in targets]
-        ).T[..., None]
+        pairs = [(self.offset[anchor][target], self.quantile[anchor][target]) for target in targets]
+        offset, quantile = np.array(pairs).reshape(-1, 2).T[..., None]
         log_scale = offset + scale_features(member_ms, distance) @ np.array([self.spread, self.distance])
         # Clip before the power too: zero times infinity is NaN.
         scale: FloatArray = np.exp(np.minimum(log_scale, _MAX_LOG_SCALE))

@@ -12,10 +12,12 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from profet_core.catalog.gpus import FP32, PLAIN, Gpu, canonical, is_half
+from profet_core.catalog.gpus import FP32, PLAIN, TF32, Gpu, canonical, is_half
+from profet_core.ensemble.members import StepInputs
 from profet_core.ensemble.operations import kind_of
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import FloatArray, combined_sd, smooth_max
+from profet_core.layers.class_times import Place, mapped_inputs
 from profet_core.layers.estimate import (
     KERNELS_LOG_SD,
     READ_LOG_SD,
@@ -37,7 +39,7 @@ from profet_core.layers.networks import (
     network_name,
     shared_name,
 )
-from profet_core.layers.rates import ELEMENTS, FLOPS, KINDS, RATES_NAME, Mode, RateModel, mode_of, rate_model_of
+from profet_core.layers.rates import ELEMENTS, FLOPS, KINDS, Mode, RateModel, has_rates, mode_of, rate_model_of
 from profet_core.prediction.checks import VISION_TRANSFORMER, is_attention, waits_for_loader
 from profet_core.prediction.counts import Asked, CountedStep, Recorded, StepsAt, TargetSteps
 from profet_core.prediction.models import Models
@@ -192,8 +194,18 @@ class _CountedSteps(Struct, frozen=True):
     def _usual(self, one: Recorded) -> Steps:
         return self._on(one.asked, machines_of(self.models, [(one.gpu, one.host)]), is_recorded=True)
 
-    def on(self, targets: Sequence[tuple[Gpu, Host]], asked: Asked, recorded: Sequence[Recorded]) -> StepsAt:
-        """What makes steps in today's software at any batch and pixel size, by those that were recorded."""
+    def on(
+        self,
+        targets: Sequence[tuple[Gpu, Host]],
+        asked: Asked,
+        recorded: Sequence[Recorded],
+        *,
+        as_recorded: bool = False,
+    ) -> StepsAt:
+        """What makes steps at any batch and pixel size, by those that were recorded.
+
+        They are those of today's software, or `as_recorded` of the program that was recorded.
+        """
         times_ms, log_sds = np.array([(one.latency_ms, one.log_sd) for one in recorded]).T
         learned = Learned.of(Steps.joined([self._usual(one) for one in recorded]), times_ms, log_sds)
         machines = machines_of(self.models, targets)
@@ -203,7 +215,9 @@ class _CountedSteps(Struct, frozen=True):
 
         @cache
         def formula(batch_size: int, pixels: int) -> Steps:
-            return self._on(asked._replace(batch_size=batch_size, pixels=pixels), machines, sizes[0], is_recorded=False)
+            return self._on(
+                asked._replace(batch_size=batch_size, pixels=pixels), machines, sizes[0], is_recorded=as_recorded
+            )
 
         at = [formula(*size) for size in sizes]
 
@@ -284,9 +298,17 @@ def _counts_read(amounts: Mapping[str, float], kernels: float, batch_size: int, 
     )
 
 
-def has_rates(models: Models) -> bool:
-    """Whether their folder has rates: the paper's alone may not."""
-    return (models.folder / RATES_NAME).is_file()
+def inputs_there(models: Models, inputs: StepInputs, gpu: Gpu, precisions: Sequence[str | None]) -> StepInputs:
+    """Class times of profiles of an unprofiled GPU as they would be on the reference instance.
+
+    Parameters
+    ----------
+    precisions : that each was recorded in; None: the frameworks' default.
+    """
+    transfer = models.transfer
+    recorded = [Place(gpu, mode_of(gpu, precision or TF32, PLAIN), is_measured=True) for precision in precisions]
+    reference = Place(transfer.gpus[transfer.reference_gpu], Mode.FP32, True, transfer.reference)
+    return mapped_inputs(rate_model_of(models), inputs, recorded, reference)
 
 
 def read_step(
@@ -301,12 +323,12 @@ def read_step(
 
     Parameters
     ----------
-    groups_ms : as `transfer.step_model.StepParts` has them, of the profile on the profiled instance `anchor`.
+    groups_ms : as `transfer.work.StepTimes` has them, of the profile on the profiled instance `anchor`.
     launches_ms : on the reference host, where the profile has its host's own time.
     """
     reader, (_, _, batch_size, pixels) = models.transfer.readers[anchor], recorded.asked
-    amounts = {name: float(values[0]) for name, values in reader.amounts(groups_ms[None]).items()}
-    kernels = float(reader.kernels(groups_ms[None])[0])
+    by_kind, number = reader.read(groups_ms[None])
+    amounts, kernels = {name: float(values[0]) for name, values in by_kind.items()}, float(number[0])
     if launches_ms is not None:
         kernels = max(launches_ms / math.exp(rate_model_of(models).average.log_launch), 1.0)
     counts = _counts_read(amounts, kernels, batch_size, pixels)
@@ -377,7 +399,7 @@ def _latencies_ms(
 ) -> Mapping[str, float]:
     names = list(models.instances)
     gpus = [models.transfer.gpus[model.instances[name].gpu] for name in names]
-    targets = list(zip(gpus, [models.transfer.step.hosts[name] for name in names], strict=True))
+    targets = list(zip(gpus, [models.transfer.profiled[name].host for name in names], strict=True))
     modes = [Mode.FP32] * len(names)
     work_ms, launch_ms, start_ms = model.steps_ms(counts, batch_size, targets, modes, names, is_measured)
     places = names if name.startswith(PROFET) else [gpu.name for gpu in gpus]

@@ -27,6 +27,7 @@ from profet_core.catalog.gpus import (
     Gpu,
     has_tensor_cores,
     is_half,
+    no_less,
     requested_precision,
     runs_as,
 )
@@ -46,6 +47,7 @@ from profet_core.layers.networks import (
 )
 from profet_core.layers.rates import (
     SMALL_BATCH,
+    WITHOUT_TENSOR_CORES_LOG_SD,
     Case,
     Mode,
     case_key,
@@ -60,6 +62,7 @@ from profet_core.prediction.table import Prediction, StepTable, StepTarget, offe
 from profet_core.prediction.targets import in_order, offer_targets
 from profet_core.training.cost import JPEG_IMAGES_PER_S_PER_VCPU
 from profet_core.training.memory import (
+    ACTIVATIONS_IN_HALF,
     CHECKPOINTING,
     GIB_PER_VALUE,
     MAX_BATCH,
@@ -69,7 +72,6 @@ from profet_core.training.memory import (
     verdict_of,
 )
 from profet_core.transfer.model import TransferModel
-from profet_core.transfer.rates import no_less
 from profet_core.transfer.targets import REFERENCE_HOST, Host, host_named
 from profet_profiles.units import MS_PER_S, SMALLEST_NUMBER, format_ms, format_significant, whole_number
 
@@ -593,8 +595,8 @@ def _gpus_on_hosts(
 ) -> tuple[dict[str, GpuOnHost], dict[str, GpuOnHost]]:
     """Instance -> its GPU and host, measured instances first; and GPUs without an offer, requested by name."""
     measured = {
-        name: (transfer.gpus[row.gpu], transfer.step.hosts[name])
-        for name, row in transfer.step.instances.items()
+        name: (transfer.gpus[profiled.gpu], profiled.host)
+        for name, profiled in transfer.profiled.items()
         if name in catalog
     }
     others = offer_targets(models, catalog).by_instance
@@ -633,7 +635,7 @@ class _OnGpus(NamedTuple):
         """The latency on each target."""
         steps, targets = self.steps, tuple(StepTarget(gpu, host) for gpu, host in self.machines)
         return replace(
-            StepTable.unknown(targets, ()),
+            StepTable.unknown(targets),
             latency_ms=steps.latency_ms,
             log_sd=steps.log_sd,
             basis=tuple(Basis.MEASURED if measured else Basis.TRANSFERRED for measured in self.has_cells),
@@ -666,7 +668,6 @@ class StepMachines:
 
     def __init__(self, models: Models, wanted: tuple[GpuOnHost, ...]) -> None:
         self._model, self._wanted = (model := rate_model_of(models)), wanted
-        self._unsure_log_sd = models.transfer.rates.no_tensor_cores_log_sd
         self._made: dict[NetworkStep, _OnGpus] = {}
         generations: dict[float | None, list[Gpu]] = {}
         for gpu in models.transfer.gpus.shipped.values():
@@ -675,6 +676,9 @@ class StepMachines:
         group_of: list[tuple[tuple[Gpu, ...], Host]] = []
         for gpu, host in wanted:
             others = generations.get(gpu.compute_capability, [])
+            if model.users_effects(gpu.name):
+                # What a user says of a GPU counts, whatever others' order.
+                others = [gpu]
             # A custom GPU changes no other one.
             group_of.append((tuple(others if gpu in others else [*others, gpu]), host))
             groups[group_of[-1]] = None
@@ -730,7 +734,7 @@ class StepMachines:
         if (found := self._slower.get(precision)) is None:
             notes = [runs_as(gpu, precision)[1] for gpu, _ in self._wanted]
             is_unsure = [note is not None and note.code is Code.NO_TENSOR_CORES for note in notes]
-            found = self._slower[precision] = _WithoutUnits(notes, self._unsure_log_sd * np.array(is_unsure))
+            found = self._slower[precision] = _WithoutUnits(notes, WITHOUT_TENSOR_CORES_LOG_SD * np.array(is_unsure))
         return found
 
     def _in_order(self, step: NetworkStep) -> _OnGpus:
@@ -904,7 +908,7 @@ def _fits(models: Models, step: NetworkStep, places: Mapping[str, tuple[float, G
     """Instance or GPU -> whether the step fits in its memory; `places` have this and the GPU."""
     if models.memory is None:
         return {}
-    share, case = models.transfer.rates.activation_share if is_half(step.precision) else 1.0, case_of(step.network)
+    share, case = ACTIVATIONS_IN_HALF if is_half(step.precision) else 1.0, case_of(step.network)
     answers: dict[tuple[float, bool], FitAnswer] = {}
     found = {}
     for name, (memory_gib, gpu) in places.items():

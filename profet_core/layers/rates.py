@@ -13,19 +13,23 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum, StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from profet_core.catalog.gpus import CHANNELS_LAST, FP32, TF32, TUNED, Gpu, load_gpus
-from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
+from profet_core.errors import ArtifactError
+from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder, shown
 from profet_core.latency import FloatArray
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import PROFET
-from profet_core.prediction.models import Models
+from profet_core.transfer.model import CALIBRATED_NAME
 from profet_core.transfer.targets import Host
+
+if TYPE_CHECKING:
+    from profet_core.prediction.models import Models
 
 #: Kinds of work: FLOPs, then values that are written, then what a step takes once, whatever its batch.
 FLOPS = (
@@ -203,6 +207,8 @@ def case_of(counts: Counts) -> Case:
     return Case.DEPTHWISE if counts.flops.depthwise else Case.ORDINARY
 
 
+#: Uncertainty of what half precision gains on GPUs without tensor cores, where it is assumed to be nothing.
+WITHOUT_TENSOR_CORES_LOG_SD = 0.74
 #: Below this batch a step waits for its host more than for its GPU.
 SMALL_BATCH = 16
 #: Costs that are kept.
@@ -227,6 +233,26 @@ class GpuEffects(Struct, frozen=True):
     rows: int
     gpu: str = ""
     log_launch: float = 0.0
+
+
+class UserEffects(GpuEffects, frozen=True):
+    """What a user states or measured of a GPU, beyond its specs; `rows` are the user's steps.
+
+    Attributes
+    ----------
+    statement : of a custom GPU's speed, in words; empty: steps were measured.
+    instance : the machine that ran measured steps.
+    networks : number of measured networks.
+    """
+
+    statement: str = ""
+    instance: str = ""
+    networks: int = 0
+
+    @property
+    def steps_words(self) -> str:
+        """Short description of measured steps."""
+        return f"{self.rows} measured step{'' if self.rows == 1 else 's'} of {self.instance}"
 
 
 class Powers(NamedTuple):
@@ -431,6 +457,7 @@ class RateModel(Struct, frozen=True):
         work = self.weighted_work(counts, batch_size, fuses_attention(gpu))
         work_ms = work * self.costs_ms(gpu, mode, framework, instance)
         work_ms[_MOVES] *= self._uncached([gpu], [mode], counts, batch_size)
+        log_launch += self._log_launch(gpu)
         launch_ms = counts.layers.operations * math.exp(log_launch) * host.launch
         return work_ms, launch_ms, math.exp(framework.log_start_ms)
 
@@ -461,7 +488,8 @@ class RateModel(Struct, frozen=True):
             ]
         )
         log_launches = [
-            self.instances[instance].log_launch if is_measured and instance else 0.0 for instance in instances
+            self.instances[instance].log_launch if is_measured and instance else self._log_launch(gpu)
+            for (gpu, _), instance in zip(targets, instances, strict=True)
         ]
         hosts = np.array([host.launch for _, host in targets])
         launch_ms = counts.layers.operations * np.exp(framework.log_launch + np.array(log_launches)) * hosts
@@ -469,6 +497,9 @@ class RateModel(Struct, frozen=True):
         uncached = self._uncached([gpu for gpu, _ in targets], modes, counts, batch_size)
         work_ms = (costs_ms * work).sum(axis=1) - (1 - uncached) * moved_ms
         return work_ms, launch_ms, math.exp(framework.log_start_ms)
+
+    def _log_launch(self, gpu: Gpu) -> float:
+        return self.gpus[gpu.name].log_launch if gpu.name in self.gpus else 0.0
 
     def _uncached(self, gpus: Sequence[Gpu], modes: Sequence[Mode], counts: Counts, batch_size: int) -> FloatArray:
         """What moving values takes of the time without a cache, (gpus,)."""
@@ -487,6 +518,22 @@ class RateModel(Struct, frozen=True):
         """Uncertainty of a GPU's speed."""
         return self.gpus[gpu].log_sd if gpu in self.gpus else self.unknown_gpu_log_sd
 
+    def users_effects(self, gpu: str) -> UserEffects | None:
+        """What a user states or measured of a GPU."""
+        effects = self.gpus.get(gpu)
+        return effects if isinstance(effects, UserEffects) else None
+
+    @property
+    def calibrated(self) -> Mapping[str, UserEffects]:
+        """GPUs whose steps a user measured."""
+        users = ((name, self.users_effects(name)) for name in self.gpus)
+        return {name: effects for name, effects in users if effects is not None and effects.instance}
+
+    def with_gpus(self, effects: Mapping[str, GpuEffects | None]) -> RateModel:
+        """The same rates with effects of some GPUs; None: of a GPU that follows from its specs."""
+        gpus = {name: row for name, row in {**self.gpus, **effects}.items() if row is not None}
+        return replace(self, gpus=MappingProxyType(gpus), made={})
+
     def is_well_known(self, gpu: str) -> bool:
         """Whether its measured steps alone say how fast a GPU is."""
         return gpu in self.gpus and not self.gpus[gpu].log_sd
@@ -503,14 +550,26 @@ def case_key(case: Case, mode: Mode, batch_size: int) -> str:
 
 
 RATES_NAME, RATES_VERSION = "estimate.json", 8
+CALIBRATED_VERSION = 3
 
 
 def rate_model_of(models: Models) -> RateModel:
-    """Load the rates in the folder of these models, once; copies with another transfer model share them."""
-    found: RateModel | None = models.__dict__.get("rates")
-    if found is None:
-        found = models.__dict__["rates"] = load_rates(models.folder)
-    return found
+    """The rates in the folder of these models, with GPUs whose steps a user measured; loaded once."""
+    rates: RateModel | None = models.__dict__.get("rates")
+    if rates is None:
+        rates, calibrated = load_rates(models.folder), models.folder / CALIBRATED_NAME
+        rates = models.__dict__["rates"] = _with_calibrated(rates, calibrated) if calibrated.exists() else rates
+    return rates
+
+
+def has_rates(models: Models) -> bool:
+    """Whether their folder has rates: the paper's alone may not."""
+    return (models.folder / RATES_NAME).is_file()
+
+
+def calibrated_gpus(models: Models) -> Mapping[str, UserEffects]:
+    """GPUs whose steps a user measured."""
+    return rate_model_of(models).calibrated if has_rates(models) else {}
 
 
 def load_rates(folder: Path | str | None = None) -> RateModel:
@@ -521,6 +580,32 @@ def load_rates(folder: Path | str | None = None) -> RateModel:
     ArtifactError : the file is missing, damaged, changed, or of another version.
     """
     return load_coefficients(models_folder(folder) / RATES_NAME, RATES_VERSION, rate_model)
+
+
+def _with_calibrated(model: RateModel, path: Path) -> RateModel:
+    """Add the file's GPUs, whose steps a user measured."""
+
+    def parse(content: JsonObject) -> RateModel:
+        if content.get("rates_checksum") != model.checksum:
+            raise ArtifactError(
+                f"{shown(path)} belongs to another {RATES_NAME}: run `profet train` with its data again."
+            )
+        return model.with_gpus({str(row["gpu"]): _users_effects(row) for row in content["gpus"]})
+
+    return load_coefficients(path, CALIBRATED_VERSION, parse)
+
+
+def _users_effects(row: JsonObject) -> UserEffects:
+    values = {name: getattr(effects := _effects(row), name) for name in GpuEffects.__struct_fields__}
+    if effects.log_sd <= 0:
+        raise ValueError("no uncertainty")
+    return UserEffects(**values, instance=str(row["instance"]), networks=int(row["networks"]))
+
+
+def calibrated_content(effects: UserEffects) -> JsonObject:
+    """Measured steps' effects as `calibrated.json` holds them."""
+    names = ("gpu", "instance", "networks", "rows", "log_sd", "log_launch")
+    return {**{name: getattr(effects, name) for name in names}, "log_costs": effects.log_costs.tolist()}
 
 
 def rate_model(content: JsonObject) -> RateModel:

@@ -17,6 +17,7 @@ from profet_core.ensemble.operations import kind_of, load_operation_kinds
 from profet_core.errors import Code, InputError, LatencyDoubtError, Note, no_vision
 from profet_core.latency import log_sd_of
 from profet_core.layers.networks import NamedNetwork, named_network, network_in_file_name
+from profet_core.layers.rates import calibrated_gpus
 from profet_core.prediction.models import Models
 from profet_core.prediction.targets import unknown_gpu
 from profet_profiles.limits import MAX_STEPS
@@ -44,7 +45,7 @@ MAX_LIKELY_STEPS = 200
 
 
 def suggested_steps(profile: Profile, latency_ms: float) -> int:
-    """Number of steps that fits the latency: the profile's own if plausible, else the most likely.
+    """Return the number of steps that fits the latency: the profile's own if plausible, else the most likely.
 
     Parameters
     ----------
@@ -69,7 +70,7 @@ def counted(profile: Profile, latency_ms: float | None) -> Profile:
 
 
 def doubted_steps(profile: Profile, latency_ms: float) -> int | None:
-    """Number of steps that fits the latency, if a user gave the profile's own number and it doesn't fit."""
+    """Return the number of steps that fits the latency if a user gave the profile's own and it doesn't fit."""
     if profile.steps_basis not in ("given", "stated"):
         return None
     ratio = profile.device_total_us / US_PER_MS / latency_ms
@@ -115,7 +116,7 @@ _WAIT = {True: HOST_PREFIX + "Dataset", False: HOST_PREFIX + "IteratorGetNext"}
 
 
 def waits_for_loader(profile: Profile) -> bool:
-    """True for PyTorch, whose steps wait for their loader; `tf.data` reads in parallel."""
+    """Return True for PyTorch, whose steps wait for their loader; `tf.data` reads in parallel."""
     return "torch" in f"{profile.meta.framework or ''} {profile.source_format}".lower()
 
 
@@ -289,7 +290,7 @@ def _no_vision(profile: Profile, network: str | None, sums: Mapping[str, float])
 
 
 def vision_network(profile: Profile, network: str | None) -> NamedNetwork | None:
-    """The known network that a user, the profile or its file's name name; None for none."""
+    """Return the known network that a user, the profile or its file's name name; None for none."""
     name = network or profile.meta.network or network_in_file_name(profile.file_name)
     try:
         found = None if name is None else named_network(name)
@@ -351,7 +352,7 @@ _shipped_work = cache(_work)
 def refusal_by(models: Models, profile: Profile, network: str | None = None) -> str:
     """Like `refusal`, or that the GPU in the profile is unknown, or no GPU but a processor that stands in for one."""
     reason, recorded = refusal(profile, network), profile.meta.gpu
-    if not reason and STAND_IN in profile.warnings and not models.transfer.calibrated:
+    if not reason and STAND_IN in profile.warnings and not calibrated_gpus(models):
         return NO_ANCHOR
     return reason or ("" if recorded is None else unknown_gpu(models, recorded))
 

@@ -8,12 +8,11 @@ from types import MappingProxyType
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
 
 from profet_core.ensemble.classes import COPY_CLASS, IDLE_CLASS, OperationClasses
 from profet_core.errors import ArtifactError
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
-from profet_core.latency import SMOOTH_MAX_POWER, Estimate, FloatArray, Values, combined_sd, log_sd_of
+from profet_core.latency import Estimate, FloatArray, Values, combined_sd, log_sd_of
 
 #: Features that determine a step's scaling, in the order of the coefficients.
 SIGNS = (
@@ -112,53 +111,6 @@ class Growth(Struct, frozen=True):
         )
 
 
-#: Batch sizes between the known one and another, as shares of the logarithm of their ratio.
-_PATH = np.linspace(0, 1, 9)
-
-
-class GrowthBySource(Struct, frozen=True):
-    """Scaling on GPUs of which some are unprofiled and scale like the instances they are transferred from.
-
-    The latency is the smooth maximum of a free part and launches. Launches stay constant. The free part grows as the
-    product of the other instances' scaling, each to its power.
-
-    Attributes
-    ----------
-    own : scaling of each instance's own latency.
-    powers : (instances, instances): a row of the identity for a profiled instance.
-    log_free, log_launch : log of the free part and of launches over the known latency, (instances,); 0 and -inf for a
-        profiled instance.
-    """
-
-    own: Growth
-    powers: FloatArray
-    log_free: FloatArray
-    log_launch: FloatArray
-
-    @property
-    def share(self) -> FloatArray:
-        """Share of the instances that a GPU is transferred from."""
-        total: FloatArray = self.powers.sum(axis=1, keepdims=True)
-        return (self.powers / total) @ self.own.share
-
-    def log_growth(self, log_batch: FloatArray, log_area: FloatArray) -> FloatArray:
-        """As in `Growth`, but on an unprofiled GPU images of larger batches take no longer: few GPUs throttle."""
-        batches = np.multiply.outer(_PATH, np.atleast_1d(log_batch))
-        areas = np.broadcast_to(log_area, batches.shape)
-        grown = (self.powers @ self.own.log_growth(batches.ravel(), areas.ravel())).reshape(-1, *batches.shape)
-        per_image = grown - batches
-        limited = np.where(batches[-1] > 0, per_image.min(axis=1), per_image.max(axis=1)) + batches[-1]
-        free = np.where(np.isneginf(self.log_launch)[:, None], grown[:, -1], limited)
-        power = SMOOTH_MAX_POWER
-        bound = np.logaddexp(power * (self.log_free[:, None] + free), power * self.log_launch[:, None]) / power
-        # With launches alone, two sizes would take the same time.
-        return (1 - MIN_GROWTH) * bound + MIN_GROWTH * free
-
-    def through(self, log_batch: float, log_area: float, rise: FloatArray) -> GrowthBySource:
-        """As in `Growth`; launches and free parts are those at this size."""
-        return replace(self, own=self.own.through(log_batch, log_area, rise))
-
-
 class ScalingError(Struct, frozen=True):
     """Error of a step that is scaled to another size.
 
@@ -175,7 +127,7 @@ class ScalingError(Struct, frozen=True):
     of_still: tuple[float, ...]
 
     def log_sd(self, share: FloatArray, log_batch: FloatArray, log_area: FloatArray) -> FloatArray:
-        """Standard deviation in the logarithm, with the broadcast shape of all three; 0 at the known size."""
+        """Return the standard deviation of the logarithm, in the broadcast shape of all three; 0 at the known size."""
         parts: list[FloatArray] = [
             (size + still * (1 - share)) * away
             for size, still, away in zip(
@@ -353,7 +305,7 @@ class KnownPoint(Struct, frozen=True):
     at: FloatArray
     log_ms: FloatArray
     log_sd: FloatArray
-    growth: Growth | GrowthBySource
+    growth: Growth
 
 
 def scale_from_two(first: KnownPoint, second: KnownPoint, error: ScalingError, sizes: FloatArray) -> Estimate:

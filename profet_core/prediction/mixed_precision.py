@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 
 import numpy as np
 from msgspec import Struct
@@ -27,17 +28,15 @@ from profet_core.catalog.gpus import (
     runs_as,
     supported_precisions,
 )
-from profet_core.ensemble.classes import COPY_CLASS, load_operation_classes
+from profet_core.ensemble.classes import load_operation_classes
 from profet_core.errors import Code, Note
 from profet_core.latency import Basis, combined_sd, log_sd_of
+from profet_core.layers.class_times import UNKNOWN_AS, Place, log_class_factors
+from profet_core.layers.rates import WITHOUT_TENSOR_CORES_LOG_SD, mode_of, rate_model_of
 from profet_core.prediction.checks import counted
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import StepTable
 from profet_core.prediction.targets import Anchor, anchor_gpu
-from profet_core.transfer.rates import (
-    CLASSES,
-    class_place,
-)
 from profet_profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
 
 #: Assumed half-width of kernels that the models don't know, a compiler's or those for channels-last tensors: a factor
@@ -86,41 +85,42 @@ def recorded_step(models: Models, anchor: Anchor, profile: Profile, latency_ms: 
 
 
 def _in_default_precision(models: Models, anchor: Anchor, profile: Profile) -> tuple[Profile, float, float]:
-    """A half-precision profile in FP32 or TF32; log ratio of its latency, and its uncertainty."""
-    gpu, transfer = anchor_gpu(models, anchor), models.transfer
-    reference, precision = transfer.gpus[transfer.reference_gpu], canonical(profile.meta.precision) or ""
-    factors = transfer.rates.amp(gpu, reference, precision, tuned=is_tuned(profile))
-    faster = factors.by_class
-    class_of = load_operation_classes().place(list(profile.operations))
-    names = load_operation_classes().names
-    by_class_us, converted = [0.0] * len(CLASSES), {}
+    """Convert a half-precision profile to FP32 or TF32; also the log ratio of its latency, and its uncertainty."""
+    gpu, precision = anchor_gpu(models, anchor), canonical(profile.meta.precision) or ""
+    default = FP32 if gpu.tf32_tensor_dense_tflops is None else TF32
+    code = CHANNELS_LAST if is_tuned(profile) else PLAIN
+    log_factors: Mapping[str, float] = {}
+    if runs_as(gpu, precision)[0] in HALF:
+        here, there = (Place(gpu, mode_of(gpu, one, code)) for one in (precision, default))
+        log_factors = log_class_factors(rate_model_of(models), here, there)
+    classes = load_operation_classes()
+    class_of, converted, slower_us = classes.place(list(profile.operations)), dict[str, float](), 0.0
     for name, us in profile.operations.items():
         column = class_of[name]
-        group = names[column] if column is not None else ""
-        moves = not name.startswith(DEVICE_PREFIX) or name in IDLE_OPERATIONS or group == COPY_CLASS
-        if moves:
-            converted[name] = us
-        elif name != _CAST:
-            place = class_place(group)
-            converted[name] = us * math.exp(faster[place])
-            by_class_us[place] += converted[name]
-    work_us = sum(by_class_us)
-    shares = [us / work_us if work_us > 0 else 1 / len(CLASSES) for us in by_class_us]
-    # The classes give the operation mix; its speedup gives the duration of the whole step.
-    busy_us = profile.device_busy_us
-    wanted_us = busy_us * math.exp(factors.log_speedup(shares))
-    scale = wanted_us / work_us if work_us > 0 else 1.0
-    operations = {
-        name: us * scale if us != profile.operations[name] or name == _CAST else us for name, us in converted.items()
-    }
-    slower = (profile.device_total_us - busy_us + wanted_us) / profile.device_total_us
-    meta = dataclasses.replace(
-        profile.meta,
-        precision=FP32 if gpu.tf32_tensor_dense_tflops is None else TF32,
-        step_latency_ms=None,
-        peak_memory_mib=None,
-    )
-    return dataclasses.replace(profile, operations=operations, meta=meta), math.log(slower), factors.log_sd
+        on_gpu = name.startswith(DEVICE_PREFIX)
+        # Nothing is cast there.
+        if name == _CAST and log_factors:
+            continue
+        group = classes.names[column] if on_gpu and column is not None else ""
+        # Operations of no known class gain as elementwise ones do.
+        log_factor = log_factors.get(group or UNKNOWN_AS, 0.0) if on_gpu and name not in IDLE_OPERATIONS else 0.0
+        converted[name] = us * math.exp(max(log_factor, 0.0))
+        slower_us += on_gpu * converted[name]
+    meta = dataclasses.replace(profile.meta, precision=default, step_latency_ms=None, peak_memory_mib=None)
+    log_slower = math.log(slower_us / profile.device_total_us)
+    return dataclasses.replace(profile, operations=converted, meta=meta), log_slower, gain_log_sd(gpu, precision, code)
+
+
+#: Standard deviations, in the logarithm, of what networks gain by half precision: in plain code, and what channels-last
+#: tensors and a compiler add.
+_GAIN_LOG_SD, _TUNED_LOG_SD = 0.10, 0.13
+
+
+def gain_log_sd(gpu: Gpu, precision: str, code: str) -> float:
+    """Uncertainty of what half precision gains on a GPU."""
+    if runs_as(gpu, precision)[0] not in HALF:
+        return WITHOUT_TENSOR_CORES_LOG_SD
+    return math.hypot(_GAIN_LOG_SD, _TUNED_LOG_SD * (code != PLAIN))
 
 
 def speedup_note(gpu: Gpu, precision: str, log_speedup: float) -> Note:
@@ -172,7 +172,7 @@ class Change(Struct, frozen=True):
         return Basis.MEASURED if self.anchor.gpu is None else Basis.MAPPED
 
     def given(self, table: StepTable) -> StepTable:
-        """The table of one profile: the anchor's latency counts in the precision and code that it was recorded in."""
+        """Return the table of one profile: the anchor's latency counts in the precision and code that it has."""
         rows = [row for row, basis in enumerate(table.basis) if basis is Basis.GIVEN]
         kept = [row for row in rows if self.same_precision and self.is_given_as_recorded(table.targets[row].gpu)]
         others = [row for row in rows if row not in kept]

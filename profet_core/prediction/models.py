@@ -33,7 +33,7 @@ from profet_core.prediction.growth import GROWTH_NAME, GrowthModel, load_growth
 from profet_core.prediction.scaler import DocumentedScaler, LearnedScaler, axis_range, learned_scaler
 from profet_core.training.memory import MEMORY_NAME, MemoryModel, load_memory
 from profet_core.training.scaling_model import SCALEOUT_NAME, ScaleoutModel, load_scaleout
-from profet_core.transfer.model import CALIBRATED_NAME, CalibratedGpu, TransferModel, load_transfer
+from profet_core.transfer.model import CALIBRATED_NAME, TransferModel, load_transfer
 from profet_profiles import Profile
 from profet_profiles.profet_json import read_small
 
@@ -150,21 +150,21 @@ class Models:
         return instance if instance in self.ranges else None
 
     def method(self, name: str) -> Method:
-        """The method of that name, InputError if unknown; "default" is the one in the manifest."""
+        """Return the method of that name, InputError if unknown; "default" is the one in the manifest."""
         method = self.methods.get(self.default_method if name == "default" else name)
         if method is None:
             raise InputError(f"Unknown method {name!r}: use default or one of {', '.join(self.methods)}.")
         return method
 
     def scaler(self, instance: str | None, axis: str) -> DocumentedScaler:
-        """The scaler of an instance along "batch" or "pixels"; InputError if the models have none."""
+        """Return the scaler of an instance along "batch" or "pixels"; InputError if the models have none."""
         axis_range(axis)
         if instance is None or (instance, axis) not in self._scalers:
             raise InputError(f"No scaler for {instance!r}: choose one of {', '.join(self.instances)}.")
         return self._scalers[instance, axis]
 
     def learned_scaler(self, axis: str) -> LearnedScaler | None:
-        """The default scaler along "batch" or "pixels"; None if the models have none."""
+        """Return the default scaler along "batch" or "pixels"; None if the models have none."""
         return self._learned_scalers.get(axis)
 
     def run_members(
@@ -208,7 +208,7 @@ class Models:
         return transfer
 
     def with_transfer(self, transfer: TransferModel) -> Models:
-        """The same models, sharing loaded files, with another transfer model."""
+        """Return the same models, sharing loaded files, with another transfer model."""
         other = copy(self)
         other.__dict__["transfer"] = transfer
         return other
@@ -314,7 +314,7 @@ _FILES = (MANIFEST_NAME, CALIBRATED_NAME)
 
 
 def report_figure(folder: Path, report: str, *path: str | Sequence[str | int]) -> float:
-    """A figure of a models folder's report, by the keys that lead to it; a pair chooses the row that has this value."""
+    """Read a figure of a models folder's report by the keys to it; a pair chooses the row that has this value."""
     found: Any = json.loads((folder / f"{report}.json").read_bytes())
     for step in path:
         found = found[step] if isinstance(step, str) else next(row for row in found if row[step[0]] == step[1])
@@ -336,7 +336,6 @@ class CustomModels(Struct, frozen=True):
     written: str
     instances: tuple[str, ...]
     networks: tuple[str, ...]
-    calibrated: tuple[CalibratedGpu, ...]
     base_ships: bool
 
 
@@ -347,14 +346,13 @@ def custom_models(models: Models) -> CustomModels | None:
         return None
     times = [path.stat().st_mtime for name in _FILES if (path := models.folder / name).is_file()]
     networks = models.manifest.get("training_data", {}).get("architectures", ())
-    calibrated, base = models.transfer.calibrated.values(), None
+    base = None
     with suppress(OSError, ValueError, RecursionError):
         base = strict_json(shipped / MANIFEST_NAME)
     return CustomModels(
         written=datetime.fromtimestamp(max(times), UTC).date().isoformat() if times else "",
         instances=models.instances,
         networks=tuple(map(str, networks)),
-        calibrated=tuple(sorted(calibrated, key=lambda one: (one.instance, one.tf32))),
         base_ships=isinstance(base, Mapping) and models.manifest.get("checksum") == base.get("checksum"),
     )
 

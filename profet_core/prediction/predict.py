@@ -13,19 +13,21 @@ from msgspec.structs import replace
 
 from profet_core.catalog import Catalog, Instance
 from profet_core.catalog.collection import nearest
-from profet_core.catalog.gpus import AS_PROFILED, CHANNELS_LAST, FP32, PLAIN, TF32, requested_code, requested_precision
+from profet_core.catalog.gpus import AS_PROFILED, CHANNELS_LAST, FP32, HALF, PLAIN, requested_code, requested_precision
 from profet_core.catalog.instance import gpu_words
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import ProfileBatch, profile_batch
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError
-from profet_core.latency import Basis, FloatArray
-from profet_core.layers.by_name import has_rates, read_step
+from profet_core.latency import Basis, Estimate, FloatArray, combined_sd, log_sd_of
+from profet_core.layers.by_name import inputs_there, read_step
+from profet_core.layers.rates import calibrated_gpus, has_rates
 from profet_core.prediction.checks import (
     NO_ANCHOR,
     NO_TRANSFORMER,
     check_latency,
     counted,
     diagnose,
+    host_times_ms,
     input_wait_ms,
     is_transformer,
     refusal_by,
@@ -34,16 +36,16 @@ from profet_core.prediction.checks import (
 )
 from profet_core.prediction.counts import (
     MEASURED_LOG_SD,
+    PREDICTED_LOG_SD,
     Asked,
     ByCounts,
     CountedStep,
     Recorded,
     StepsByCounts,
     counted_steps,
-    inferred_steps,
     with_counts,
 )
-from profet_core.prediction.members import Estimates, caveats, documented_estimates
+from profet_core.prediction.members import Estimates, caveats, class_estimates, documented_estimates
 from profet_core.prediction.mixed_precision import (
     Change,
     RecordedStep,
@@ -53,11 +55,9 @@ from profet_core.prediction.mixed_precision import (
     with_other_kernels,
 )
 from profet_core.prediction.models import Method, Models
-from profet_core.prediction.other_gpus import on_other_gpus, profiled_steps
 from profet_core.prediction.table import Prediction, StepTable
 from profet_core.prediction.targets import Anchor, Layout, anchor_gpu, find_anchor, offer_targets
-from profet_core.transfer.step_model import step_parts
-from profet_core.transfer.steps import AnchorSteps
+from profet_core.transfer.work import StepTimes
 from profet_profiles.record import STAND_IN, Profile, ProfileMeta
 from profet_profiles.units import format_ms, positive_number
 
@@ -153,15 +153,7 @@ def predict_many(
         measured_from=measured_from,
     )
     steps = _recorded(models, where, profiles, latencies_ms, trust_latency)
-    # Steps of an unprofiled GPU are mapped by the precision that they ran in.
-    groups: dict[str | None, list[int]] = {}
-    for number, step in enumerate(steps):
-        groups.setdefault(step.base_precision if where.gpu else None, []).append(number)
-    places: dict[int, tuple[_Stages, int]] = {}
-    for recorded, numbers in groups.items():
-        stages = _run_stages(question, [steps[number] for number in numbers], recorded)
-        places |= {number: (stages, column) for column, number in enumerate(numbers)}
-    return Predictions(question, [places[number] for number in range(len(steps))])
+    return Predictions(question, _run_stages(question, steps) if steps else None)
 
 
 def _recorded(
@@ -177,7 +169,7 @@ def _recorded(
             raise NoPredictionError(reason)
         if is_transformer(profile):
             raise NoPredictionError(NO_TRANSFORMER)
-        if STAND_IN in profile.warnings and not (anchor.gpu and models.transfer.calibrated_gpu(anchor.gpu, False)):
+        if STAND_IN in profile.warnings and not (anchor.gpu and anchor.gpu.name in calibrated_gpus(models)):
             raise NoPredictionError(NO_ANCHOR)
     known_ms: list[float | None] = [None] * len(profiles)
     if latencies_ms is not None:
@@ -188,8 +180,7 @@ def _recorded(
         known_ms = [positive_number("The anchor's latency", value) for value in latencies_ms]
     for profile, latency_ms in zip(profiles, known_ms, strict=True):
         if latency_ms is not None:
-            known = counted(profile, latency_ms)
-            check_latency(models, known, anchor.instance, latency_ms, trusted=trust_latency)
+            check_latency(models, counted(profile, latency_ms), anchor.instance, latency_ms, trusted=trust_latency)
     return [recorded_step(models, anchor, *one) for one in zip(profiles, known_ms, strict=True)]
 
 
@@ -207,17 +198,17 @@ def _wanted(
     names: Iterable[str] = models.instances
     if method.kind == "classes":
         names = (offer.name for offer, _ in offer_targets(models, catalog).layout(anchor).offers)
-    known = [name for name in names if name != anchor.name and name in catalog]
+    supported = [name for name in names if name != anchor.name and name in catalog]
     if targets is None:
-        return known
+        return supported
     targets = [targets] if isinstance(targets, str) else targets
     others = [target for target in dict.fromkeys(targets) if target != anchor.name]
     for target in others:
-        if target not in known:
+        if target not in supported:
             without_offer = "" if target in catalog else models.transfer.gpus.without_offer(target)
-            raise InputError(without_offer or f"Unknown target {target!r}: {nearest(target, known)}.")
+            raise InputError(without_offer or f"Unknown target {target!r}: {nearest(target, supported)}.")
     if not others:
-        raise InputError(f"Name at least one target other than the anchor: {nearest(anchor.name, known)}.")
+        raise InputError(f"Name at least one target other than the anchor: {nearest(anchor.name, supported)}.")
     return others
 
 
@@ -235,20 +226,21 @@ class _Question(Struct, frozen=True):
     measured_ms: Mapping[str, float]
     measured_from: Prediction | None
 
-    def on_anchor_ms(self, batch: ProfileBatch) -> tuple[FloatArray, FloatArray]:
-        """Steps on a profiled anchor, measured or inferred: milliseconds, and standard deviation of the logarithm."""
-        inferred = inferred_steps(self.models, batch)
-        return inferred if batch.latency_ms is None else (batch.latency_ms, np.full(len(inferred[0]), MEASURED_LOG_SD))
+    def here(self, batch: ProfileBatch, times: StepTimes) -> Estimate:
+        """Return steps on the anchor, measured or inferred from the profiles."""
+        profiled = self.models.transfer.profiled
+        instances = profiled.values() if self.anchor.gpu else [profiled[self.anchor.instance]]
+        width = max(instance.inferred_log_half_width for instance in instances)
+        if batch.latency_ms is None:
+            return Estimate(latency_ms=times.latency_ms, log_sd=log_sd_of(width) + batch.inputs.doubt)
+        # A latency beyond what the profile explains is the GPU's in part.
+        unexplained = np.maximum(np.log(batch.latency_ms / times.latency_ms) - width, 0.0)
+        return Estimate(latency_ms=batch.latency_ms, log_sd=combined_sd(MEASURED_LOG_SD, log_sd_of(unexplained)))
 
-    def on_anchor(self, steps: Sequence[RecordedStep], base_ms: FloatArray, log_sd: FloatArray) -> list[Recorded]:
-        """Each step as it was recorded on the anchor.
-
-        Parameters
-        ----------
-        base_ms, log_sd : in FP32 or TF32, with their uncertainty.
-        """
+    def on_anchor(self, steps: Sequence[RecordedStep], here: Estimate) -> list[Recorded]:
+        """Each step as it was recorded on the anchor; `here` in FP32 or TF32."""
         recorded, gpu = [], anchor_gpu(self.models, self.anchor)
-        for step, one_ms, one_log_sd in zip(steps, base_ms.tolist(), log_sd.tolist(), strict=True):
+        for step, one_ms, one_log_sd in zip(steps, here.latency_ms.tolist(), here.log_sd.tolist(), strict=True):
             meta, code = step.profile.meta, CHANNELS_LAST if is_tuned(step.profile) else PLAIN
             sizes = meta.batch_size or _USUAL_SIZES[0], meta.pixels or _USUAL_SIZES[1]
             asked = Asked(step.precision or AS_PROFILED, code, *sizes)
@@ -279,53 +271,46 @@ class _Stages(Struct, frozen=True):
     doubts: FloatArray
 
 
-def _run_stages(question: _Question, steps: Sequence[RecordedStep], recorded: str | None) -> _Stages:
-    """Run the stages for all profiles, each from table to table, on steps that were recorded in one precision."""
+def _run_stages(question: _Question, steps: Sequence[RecordedStep]) -> _Stages:
+    """Run the stages for all profiles, each from table to table."""
     models, method, anchor = question.models, question.method, question.anchor
     read = [without_input_wait(step.base, step.base_ms) for step in steps]
     known_ms = None if steps[0].base_ms is None else np.array([latency_ms for _, latency_ms in read], float)
     batch = profile_batch([profile for profile, _ in read], anchor.instance, known_ms)
-    ran_in_tf32 = anchor.gpu is not None and recorded in (None, TF32)
-    layout = offer_targets(models, question.catalog).layout(
-        anchor, tf32=question.precision != FP32, ran_in_tf32=ran_in_tf32
-    )
+    layout = offer_targets(models, question.catalog).layout(anchor, tf32=question.precision != FP32)
     # Given: the anchor's own latencies.
-    table = StepTable.unknown(layout.targets, layout.sources, len(steps))
+    table = StepTable.unknown(layout.targets, len(steps))
     if anchor.name in question.catalog:
         given_ms = np.array([np.nan if step.base_ms is None else step.base_ms for step in steps])
         table = table.with_rows([layout.places[anchor.name]], latency_ms=given_ms, log_sd=0.0, basis=[Basis.GIVEN])
-    # Profiled GPUs, by the documented ensemble or the default members and counts, and from these all others.
-    if method.kind != "classes":
-        others = [name for name in models.instances if name != anchor.instance]
-        estimates = documented_estimates(models, method, batch, others)
-        table = estimates.in_table(table, layout.plan.known)
-        on_anchor = question.on_anchor(steps, *question.on_anchor_ms(batch))
-        there = AnchorSteps(anchor.instance, step_parts(load_operation_classes(), batch.inputs), None)
-    else:
-        estimates, profiled = profiled_steps(models, method, batch, anchor, ran_in_tf32)
-        here = question.on_anchor_ms(batch)
-        if profiled.anchor_ms is not None:
-            here = profiled.anchor_ms, profiled.log_sd if known_ms is None else np.zeros(len(steps))
-        on_anchor = question.on_anchor(steps, *here)
-        there = profiled.steps
+    classes, host_ms = load_operation_classes(), host_times_ms(batch.profiles)
+    times = StepTimes.of(classes, batch.inputs, host_ms)
+    here = question.here(batch, times)
+    on_anchor = question.on_anchor(steps, here)
+    if anchor.gpu is not None:
+        inputs = inputs_there(models, batch.inputs, anchor.gpu, [step.base_precision for step in steps])
+        batch, times = replace(batch, inputs=inputs), StepTimes.of(classes, inputs, host_ms)
 
     def read_by_classes(number: int) -> CountedStep:
-        has_host = there.floor_ms is not None and np.isfinite(there.parts.host_ms[number])
-        launches_ms = float(there.floor_ms[number]) if there.floor_ms is not None and has_host else None
-        groups_ms, profile = there.parts.groups_ms[number], batch.profiles[number]
-        return read_step(models, there.anchor, groups_ms, on_anchor[number], profile, launches_ms)
+        launches_ms = times.launch_ms[number] / anchor.host.launch if np.isfinite(host_ms[number]) else None
+        groups_ms, profile = times.groups_ms[number], batch.profiles[number]
+        return read_step(models, anchor.instance, groups_ms, on_anchor[number], profile, launches_ms)
 
+    # Profiled GPUs, by the documented ensemble or the default members and counts, and from these all others.
+    others = [] if anchor.gpu else [name for name in models.instances if name != anchor.instance]
     unused: Sequence[Sequence[Note]] = [()] * len(steps)
     steps_by_counts: Sequence[CountedStep] = ()
-    if has_rates(models):
-        by_name = question.by_counts if method.kind == "classes" else None
+    by_name = question.by_counts if method.kind == "classes" else None
+    if has_rates(models) or method.kind == "classes":
         steps_by_counts, unused = counted_steps(models, batch.profiles, on_anchor, by_name, read_by_classes)
-    if method.kind == "classes":
-        if anchor.gpu is None and steps_by_counts:
-            estimates = with_counts(models, estimates, batch, steps_by_counts)
-        basis = Basis.MEASURED if anchor.gpu is None else Basis.MAPPED
-        table = estimates.in_table(table, layout.plan.known, basis, profiled.notes)
-        table = on_other_gpus(models, table, profiled, layout.plan)
+    if method.kind != "classes":
+        estimates = documented_estimates(models, method, batch, others)
+        table = estimates.in_table(table, layout.plan.profiled)
+    else:
+        estimates = class_estimates(models, method, batch, others)
+        estimates = with_counts(models, estimates, batch, steps_by_counts, here.latency_ms)
+        table = estimates.in_table(table, layout.plan.profiled)
+        table = layout.plan.filled(table, anchor, here, is_measured=known_ms is not None)
     return _Stages(
         steps=steps,
         layout=layout,
@@ -335,6 +320,18 @@ def _run_stages(question: _Question, steps: Sequence[RecordedStep], recorded: st
         on_anchor=on_anchor,
         by_counts=steps_by_counts,
         doubts=unattributed_log_sd(batch.profiles),
+    )
+
+
+def _predicted(stages: _Stages, column: int) -> tuple[Recorded, ...]:
+    """Return a step as it is predicted on profiled GPUs."""
+    table = stages.table.column(column)
+    asked = stages.on_anchor[column].asked._replace(precision=FP32, training_code=PLAIN)
+    rows = [stages.layout.plan.profiled[name] for name in stages.estimates.targets]
+    log_sds = np.fmax(table.log_sd[rows], PREDICTED_LOG_SD)
+    return tuple(
+        Recorded(table.targets[row].gpu, table.targets[row].host, asked, latency_ms, log_sd)
+        for row, latency_ms, log_sd in zip(rows, table.latency_ms[rows].tolist(), log_sds.tolist(), strict=True)
     )
 
 
@@ -350,7 +347,9 @@ def _finish(question: _Question, stages: _Stages, column: int) -> Prediction:
     table = change.given(own)
     if stages.by_counts:
         counted_step, doubt = stages.by_counts[column], float(stages.doubts[column])
-        by_counts = StepsByCounts(models, counted_step, recorded_as, asked, doubt)
+        # Of a step in half precision its own GPU says most.
+        others = () if counted_step.network or step.precision in HALF else _predicted(stages, column)
+        by_counts = StepsByCounts(models, counted_step, recorded_as, others, asked, doubt)
         table = by_counts.in_table(table, own, step.log_sd)
     table = stages.layout.in_order(with_other_kernels(table, change))
     profile = counted(step.profile, step.latency_ms)
@@ -383,7 +382,7 @@ def _finish(question: _Question, stages: _Stages, column: int) -> Prediction:
 
 
 def _wanted_offers(question: _Question, layout: Layout) -> tuple[tuple[Instance, int], ...]:
-    """The offers to answer for, each with its row; profiled instances in the order that they were asked for."""
+    """Return the offers to answer for, each with its row; profiled instances in the order of the question."""
     if question.wanted is None:
         return layout.offers
     order = {name: number for number, name in enumerate((question.anchor.name, *question.wanted))}
@@ -396,8 +395,9 @@ def _wanted_offers(question: _Question, layout: Layout) -> tuple[tuple[Instance,
 class Predictions(Sequence[Prediction]):
     """Predictions of many profiles, each made on access: all rows of 10,000 profiles would take gigabytes."""
 
-    def __init__(self, question: _Question, places: Sequence[tuple[_Stages, int]]) -> None:
-        self._question, self._places = question, places
+    def __init__(self, question: _Question, stages: _Stages | None, columns: Sequence[int] | None = None) -> None:
+        self._question, self._stages = question, stages
+        self._columns = range(len(stages.steps)) if columns is None and stages is not None else columns or ()
 
     @overload
     def __getitem__(self, number: int, /) -> Prediction: ...
@@ -407,17 +407,19 @@ class Predictions(Sequence[Prediction]):
 
     def __getitem__(self, number: int | slice, /) -> Prediction | Predictions:
         if isinstance(number, slice):
-            return Predictions(self._question, self._places[number])
-        return _finish(self._question, *self._places[number])
+            return Predictions(self._question, self._stages, self._columns[number])
+        column = self._columns[number]
+        assert self._stages is not None
+        return _finish(self._question, self._stages, column)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._columns)
 
 
 def _corrected(
     question: _Question, table: StepTable, offers: Sequence[tuple[Instance, int]], profile: Profile
 ) -> tuple[StepTable, list[Note]]:
-    """The table corrected by latencies that were measured with this profile's workload, or with another one.
+    """Correct the table by latencies that were measured with this profile's workload, or with another one.
 
     At this profile's sizes a measured latency is used as given. Notes say which measurements are far from the
     prediction, and which are used.

@@ -24,8 +24,6 @@ from profet_core.latency import (
 from profet_core.offers import OfferTable
 from profet_core.prediction.checks import without_input_wait
 from profet_core.prediction.growth import (
-    Growth,
-    GrowthBySource,
     GrowthModel,
     KnownPoint,
     log_sizes,
@@ -85,26 +83,26 @@ def _check(name: str, value: object, between: tuple[int, int]) -> int:
     return number
 
 
-def joint_predictions(known: Sequence[Prediction]) -> tuple[Prediction, ...]:
+def joint_predictions(predictions: Sequence[Prediction]) -> tuple[Prediction, ...]:
     """Reconcile two predictions of one network so that both agree; a single one stays unchanged.
 
     Launch overhead doesn't depend on size, so both get the mean, and their latencies change with it. Where an instance
     is predicted faster at the larger size, both rows get one latency. It is the geometric mean weighted by inverse
     variance (a measured one alone counts), with an interval that covers their disagreement, and a note.
     """
-    if len(known) != 2:
-        return tuple(known)
-    first, second = known
+    if len(predictions) != 2:
+        return tuple(predictions)
+    first, second = predictions
     tables = _with_equal_launches(*_aligned(first.table, second.table))
     if _is_within(first, second):
         tables = _pooled(first, second, tables, same=_is_within(second, first))
     elif _is_within(second, first):
         tables = _pooled(second, first, tables[::-1], same=False)[::-1]
-    return tuple(_with_table(step, table) for step, table in zip(known, tables, strict=True))
+    return tuple(_with_table(step, table) for step, table in zip(predictions, tables, strict=True))
 
 
 def _with_table(step: Prediction, table: StepTable) -> Prediction:
-    """The prediction with another table; the anchor's latency is that of its row, if that changes."""
+    """Replace a prediction's table; the anchor's latency is that of its row, if that changes."""
     rows, before = {target.instance: row for row, target in enumerate(table.targets)}, step.latencies_ms
     anchor_ms = step.anchor_latency_ms
     if step.anchor in before and table.latency_ms[rows[step.anchor]] != before[step.anchor]:
@@ -113,14 +111,14 @@ def _with_table(step: Prediction, table: StepTable) -> Prediction:
 
 
 def _aligned(*tables: StepTable) -> Tables:
-    """The tables with the same rows; a target that only one of them has is that of its GPU and host in the other."""
+    """Give the tables the same rows; a target that only one has is that of its GPU and host in the other."""
     targets = tuple(dict.fromkeys(target for table in tables for target in table.targets))
-    found = []
+    aligned = []
     for table in tables:
         places = {target: row for row, target in enumerate(table.targets)}
         rows = [places.get(one, places.get(one._replace(instance=""), -1)) for one in targets]
-        found.append(table if table.targets == targets else replace(table.take(rows), targets=targets))
-    return found[0], found[1]
+        aligned.append(table if table.targets == targets else replace(table.take(rows), targets=targets))
+    return aligned[0], aligned[1]
 
 
 def _with_equal_launches(first: StepTable, second: StepTable) -> Tables:
@@ -158,11 +156,11 @@ def _pooled(smaller: Prediction, larger: Prediction, tables: Tables, *, same: bo
     latency_ms = np.where(alone.any(axis=0), (known_ms * alone).sum(axis=0), (known_ms**weights).prod(axis=0))
     apart = log_sd_of(np.abs(np.log(known_ms[0] / known_ms[1])) / 2)
     log_sd = combined_sd((weights * np.nan_to_num(log_sds)).sum(axis=0), apart)
-    found = []
+    pooled = []
     for changed, table, other, how in zip(~alone, tables, (larger, smaller), ("faster", "slower"), strict=True):
         at = rows[changed].tolist()
         note = Note(Code.COMBINED, size=other.size_words, how=how)
-        found.append(
+        pooled.append(
             table.with_rows(
                 at,
                 latency_ms=latency_ms[changed],
@@ -171,20 +169,22 @@ def _pooled(smaller: Prediction, larger: Prediction, tables: Tables, *, same: bo
                 notes=[(note, *table.notes[row]) for row in at],
             )
         )
-    return found[0], found[1]
+    return pooled[0], pooled[1]
 
 
 def _weights(log_sds: FloatArray) -> FloatArray:
     """Inverse-variance weights with a sum of 1, (2, rows); equal if one is unknown or both are exact."""
     with np.errstate(divide="ignore", invalid="ignore"):
         inverse = np.where(log_sds == 0, np.inf, log_sds**-2.0)
-        found = inverse / inverse.sum(axis=0)
+        weights = inverse / inverse.sum(axis=0)
     exact = log_sds == 0
     equal = np.isnan(log_sds).any(axis=0) | exact.all(axis=0)
-    return np.where(equal, 0.5, np.where(exact.any(axis=0), exact, found))
+    return np.where(equal, 0.5, np.where(exact.any(axis=0), exact, weights))
 
 
-def steps_at(models: Models, known: Sequence[Prediction], *, batch_size: int, pixels: int | None = None) -> OfferTable:
+def steps_at(
+    models: Models, predictions: Sequence[Prediction], *, batch_size: int, pixels: int | None = None
+) -> OfferTable:
     """Step of every offer at a batch and pixel size.
 
     At a known size these are that prediction's rows unchanged (after `joint_predictions`). Elsewhere each latency is
@@ -193,7 +193,7 @@ def steps_at(models: Models, known: Sequence[Prediction], *, batch_size: int, pi
 
     Parameters
     ----------
-    known : predictions from one or two profiles of a network.
+    predictions : from one or two profiles of a network.
     pixels : None: those of the profile.
 
     Raises
@@ -201,17 +201,17 @@ def steps_at(models: Models, known: Sequence[Prediction], *, batch_size: int, pi
     InputError : a size is out of range or unknown but needed, or there are not one or two profiles.
     ArtifactError : the models have no scaling model.
     """
-    known = _checked(known)
-    size = check_batch(batch_size), _pixels_at(known, pixels)
-    if len(known) == 1 and known[0].is_at(*size):
-        return known[0].predictions
-    (table,) = resized(models, known, [size])
-    return offer_table(table, _offers(known))
+    predictions = _checked(predictions)
+    size = check_batch(batch_size), _pixels_at(predictions, pixels)
+    if len(predictions) == 1 and predictions[0].is_at(*size):
+        return predictions[0].predictions
+    (table,) = resized(models, predictions, [size])
+    return offer_table(table, _offers(predictions))
 
 
 def curves_at(
     models: Models,
-    known: Sequence[Prediction],
+    predictions: Sequence[Prediction],
     axis: str,
     sizes: Sequence[int],
     other_size: int | None = None,
@@ -231,39 +231,39 @@ def curves_at(
     the same as `steps_at`.
     """
     axis_range(axis)
-    known = _checked(known)
+    predictions = _checked(predictions)
     if axis == "batch":
-        pixels = _pixels_at(known, other_size)
+        pixels = _pixels_at(predictions, other_size)
         wanted = [(check_batch(size), pixels) for size in sizes]
     else:
-        batch_size = _batch_at(known, other_size)
-        wanted = [(batch_size, _pixels_at(known, size)) for size in sizes]
-    offers = [one for one in _offers(known) if instances is None or one[0].name in instances]
-    return [offer_table(table, offers) for table in resized(models, known, wanted)]
+        batch_size = _batch_at(predictions, other_size)
+        wanted = [(batch_size, _pixels_at(predictions, size)) for size in sizes]
+    offers = [one for one in _offers(predictions) if instances is None or one[0].name in instances]
+    return [offer_table(table, offers) for table in resized(models, predictions, wanted)]
 
 
-def _checked(known: Sequence[Prediction]) -> tuple[Prediction, ...]:
+def _checked(predictions: Sequence[Prediction]) -> tuple[Prediction, ...]:
     """One or two predictions, checked and reconciled: their tables have the same rows."""
-    if len(known) not in (1, 2):
-        raise InputError(f"Scaling needs one or two profiles, not {len(known)}.")
-    for step in known:
+    if len(predictions) not in (1, 2):
+        raise InputError(f"Scaling needs one or two profiles, not {len(predictions)}.")
+    for step in predictions:
         if step.batch_size is not None:
             check_batch(step.batch_size)
         if step.pixels is not None:
             check_pixels(step.pixels)
-    if any(step.batch_size is None for step in known):
+    if any(step.batch_size is None for step in predictions):
         raise InputError("Give the batch size the profile was recorded at.")
-    return joint_predictions(known)
+    return joint_predictions(predictions)
 
 
-def _offers(known: Sequence[Prediction]) -> list[tuple[Instance, int]]:
+def _offers(predictions: Sequence[Prediction]) -> list[tuple[Instance, int]]:
     """Offers of all predictions, each with its row."""
-    return list({offer.name: (offer, row) for step in known for offer, row in step.offers}.values())
+    return list({offer.name: (offer, row) for step in predictions for offer, row in step.offers}.values())
 
 
-def _pixels_at(known: Sequence[Prediction], wanted: int | None) -> int | None:
+def _pixels_at(predictions: Sequence[Prediction], wanted: int | None) -> int | None:
     """`wanted`, checked; the profiles' pixels if None."""
-    recorded = {step.pixels for step in known}
+    recorded = {step.pixels for step in predictions}
     if wanted is None:
         if len(recorded - {None}) > 1:
             raise InputError("The profiles have different pixel sizes: choose one.")
@@ -271,7 +271,7 @@ def _pixels_at(known: Sequence[Prediction], wanted: int | None) -> int | None:
     if None in recorded:
         raise InputError("Give the pixel size the profile was recorded at.")
     pixels, measured = check_pixels(wanted), AXIS_RANGE["pixels"][1]
-    if pixels > measured and all((step.pixels or 0) <= measured for step in known):
+    if pixels > measured and all((step.pixels or 0) <= measured for step in predictions):
         # How steps grow with larger images follows from one of larger images alone.
         raise InputError(
             f"A profile of images up to {measured} pixels can't be scaled to {pixels}: record one of larger images.",
@@ -280,44 +280,49 @@ def _pixels_at(known: Sequence[Prediction], wanted: int | None) -> int | None:
     return pixels
 
 
-def _batch_at(known: Sequence[Prediction], wanted: int | None) -> int:
+def _batch_at(predictions: Sequence[Prediction], wanted: int | None) -> int:
     """`wanted`, checked; the profiles' batch size if None."""
     if wanted is not None:
         return check_batch(wanted)
-    first, *others = (step.batch_size for step in known)
+    first, *others = (step.batch_size for step in predictions)
     if first is None or any(size != first for size in others):
         raise InputError("The profiles have different batch sizes: choose one.")
     return first
 
 
-def resized(models: Models, known: Sequence[Prediction], wanted: Sequence[tuple[int, int | None]]) -> list[StepTable]:
-    """The table of one network's steps at each batch and pixel size, from reconciled predictions.
+def resized(
+    models: Models, predictions: Sequence[Prediction], wanted: Sequence[tuple[int, int | None]]
+) -> list[StepTable]:
+    """Return one network's steps at each batch and pixel size, from reconciled predictions.
 
     At a profile's own size these are its own rows, else scaled ones.
     """
     if models.growth is None:
         raise ArtifactError("The models don't support other sizes: run `profet train --sizes`.")
     sizes = log_sizes([batch for batch, _ in wanted], [_area(size) for _, size in wanted])
-    scaled = _scaled(models.growth, known, sizes)
-    found = []
-    by_counts = next((step.by_counts for step in known if step.by_counts is not None), None)
-    at_size = None if by_counts is None else by_counts.sized(known)
+    scaled = _scaled(models, models.growth, predictions, sizes)
+    sized = []
+    by_counts = next((step.by_counts for step in predictions if step.by_counts is not None), None)
+    at_size = None if by_counts is None else by_counts.sized(predictions)
     for place, size in enumerate(wanted):
-        table, profiled = scaled.column(place), next((step for step in known if step.is_at(*size)), None)
-        if by_counts is not None and at_size is not None and (profiled is None or len(known) > 1):
+        table, profiled = scaled.column(place), next((step for step in predictions if step.is_at(*size)), None)
+        if by_counts is not None and at_size is not None and (profiled is None or len(predictions) > 1):
             table = at_size(table, size[0], size[1] or by_counts.asked.pixels)
         if profiled is not None:
-            table = profiled.table if len(known) == 1 else table.merged(profiled.table, profiled.table.known)
-        found.append(table)
-    return found
+            table = profiled.table if len(predictions) == 1 else table.merged(profiled.table, profiled.table.known)
+        sized.append(table)
+    return sized
 
 
-def _scaled(growth: GrowthModel, known: Sequence[Prediction], sizes: FloatArray) -> StepTable:
+def _scaled(models: Models, growth: GrowthModel, predictions: Sequence[Prediction], sizes: FloatArray) -> StepTable:
     """Scaled steps, (targets, sizes)."""
-    tables = [step.table for step in known]
-    source, scaled = tables[0].merged(tables[-1], ~tables[0].known), _scaled_latencies(growth, known, sizes)
+    tables = [step.table for step in predictions]
+    source, scaled = (
+        tables[0].merged(tables[-1], ~tables[0].known),
+        _scaled_latencies(models, growth, predictions, sizes),
+    )
     has_latency, known_log_sd = source.known, np.nan_to_num(source.log_sd)[:, None]
-    words = " and ".join(step.size_words for step in known)
+    words = " and ".join(step.size_words for step in predictions)
     scaling = np.sqrt(np.maximum(scaled.log_sd**2 - known_log_sd**2, 0.0))
     shape = scaled.latency_ms.shape
     launch_ms = np.broadcast_to(source.launch_ms[:, None], shape)
@@ -335,16 +340,17 @@ def _scaled(growth: GrowthModel, known: Sequence[Prediction], sizes: FloatArray)
             for row, notes in enumerate(source.notes)
         ),
         relative_log_sd=combined_sd(source.relative_log_sd[:, None], scaling),
-        weights=np.broadcast_to(source.weights[:, :, None], (*source.weights.shape, shape[1])),
         free_ms=free_ms(scaled.latency_ms, launch_ms),
         launch_ms=launch_ms,
         members={},
     )
 
 
-def _scaled_latencies(growth: GrowthModel, known: Sequence[Prediction], sizes: FloatArray) -> Estimate:
+def _scaled_latencies(
+    models: Models, growth: GrowthModel, predictions: Sequence[Prediction], sizes: FloatArray
+) -> Estimate:
     """Scaled latencies, (targets, sizes); NaN if unknown."""
-    points = [_point(growth, step) for step in known]
+    points = [_point(models, growth, step) for step in predictions]
     alone = []
     for point in points:
         away = sizes - point.at
@@ -364,7 +370,7 @@ def _scaled_latencies(growth: GrowthModel, known: Sequence[Prediction], sizes: F
     return best
 
 
-def _point(growth: GrowthModel, step: Prediction) -> KnownPoint:
+def _point(models: Models, growth: GrowthModel, step: Prediction) -> KnownPoint:
     # An unprofiled anchor is represented by the instance that its profile was mapped to.
     anchor, table = step.read_by or step.anchor, step.table
     scaling = growth.models.get(anchor)
@@ -376,26 +382,10 @@ def _point(growth: GrowthModel, step: Prediction) -> KnownPoint:
     classes_ms = profile_batch([profile], anchor, None).inputs.classes_ms
     signs = step_signs(load_operation_classes(), np.repeat(classes_ms, len(table.targets), axis=0), latency_ms)
     is_large = (step.pixels or 0) > AXIS_RANGE["pixels"][1]
-    own = scaling.growth([target.instance for target in table.targets], signs, is_large=is_large)
+    same = models.transfer.profiled_gpus
+    own = scaling.growth([same.get(target.gpu.name, "") for target in table.targets], signs, is_large=is_large)
     at = log_sizes(step.batch_size or 1, _area(step.pixels))
-    return KnownPoint(at, np.log(table.latency_ms), np.nan_to_num(table.log_sd), _growth_by_source(own, table))
-
-
-def _growth_by_source(own: Growth, table: StepTable) -> GrowthBySource:
-    """Unprofiled GPUs scale like the instances they are transferred from, if these are known."""
-    rows = {target.instance: row for row, target in enumerate(table.targets) if table.known[row]}
-    columns = [column for column, name in enumerate(table.sources) if name in rows]
-    parts = table.known & ~np.isnan(table.free_ms)
-    weights = np.maximum(table.weights, 0.0)
-    found = weights[:, columns]
-    follows = parts & (found.sum(axis=1) > 0)
-    powers = np.eye(len(table.targets))
-    powers[follows] = 0.0
-    factor = weights.sum(axis=1)[follows] / found.sum(axis=1)[follows]
-    powers[np.ix_(follows, [rows[table.sources[column]] for column in columns])] = found[follows] * factor[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_free, log_launch = np.log(table.free_ms / table.latency_ms), np.log(table.launch_ms / table.latency_ms)
-    return GrowthBySource(own, powers, np.where(parts, log_free, 0.0), np.where(parts, log_launch, -np.inf))
+    return KnownPoint(at, np.log(table.latency_ms), np.nan_to_num(table.log_sd), own)
 
 
 def _area(pixels: int | None) -> float:

@@ -48,10 +48,8 @@ class StepTable(Struct, frozen=True, eq=False):
     basis, notes : of each target.
     relative_to, relative_log_sd : instance whose latency shares errors with the target's, "" for none, and the log
         standard deviation of the ratio of both.
-    sources, weights : profiled instances and the anchor, and powers of their latencies in `free_ms`,
-        (targets, sources, ...).
-    free_ms, launch_ms : parts of a latency on an unprofiled GPU, which is their smooth maximum: without the host's
-        limit, and what the host's launches and copies bound it to; NaN if it has none.
+    free_ms, launch_ms : parts of a latency by rates, which is their smooth maximum: without the host's limit, and what
+        the host's launches bound it to; NaN if it has none.
     members : ensemble member -> its latencies.
     """
 
@@ -62,15 +60,13 @@ class StepTable(Struct, frozen=True, eq=False):
     notes: tuple[tuple[Note, ...], ...]
     relative_to: tuple[str, ...]
     relative_log_sd: FloatArray
-    sources: tuple[str, ...]
-    weights: FloatArray
     free_ms: FloatArray
     launch_ms: FloatArray
     members: Mapping[str, FloatArray]
 
     @classmethod
-    def unknown(cls, targets: tuple[StepTarget, ...], sources: tuple[str, ...], *columns: int) -> StepTable:
-        """A table without latencies; `columns`: number of profiles or sizes."""
+    def unknown(cls, targets: tuple[StepTarget, ...], *columns: int) -> StepTable:
+        """Make a table without latencies; `columns`: number of profiles or sizes."""
         rows, shape = len(targets), (len(targets), *columns)
         nothing = np.full(shape, np.nan)
         return cls(
@@ -81,8 +77,6 @@ class StepTable(Struct, frozen=True, eq=False):
             notes=((),) * rows,
             relative_to=("",) * rows,
             relative_log_sd=nothing,
-            sources=sources,
-            weights=np.zeros((rows, len(sources), *columns)),
             free_ms=nothing,
             launch_ms=nothing,
             members={},
@@ -108,7 +102,6 @@ class StepTable(Struct, frozen=True, eq=False):
         notes: Sequence[tuple[Note, ...]] | None = None,
         relative_to: Sequence[str] | None = None,
         relative_log_sd: Values | None = None,
-        weights: Values | None = None,
         free_ms: Values | None = None,
         launch_ms: Values | None = None,
     ) -> Self:
@@ -121,13 +114,12 @@ class StepTable(Struct, frozen=True, eq=False):
             notes=_with_each(self.notes, at, notes),
             relative_to=_with_each(self.relative_to, at, relative_to),
             relative_log_sd=_with(self.relative_log_sd, at, relative_log_sd),
-            weights=_with(self.weights, at, weights),
             free_ms=_with(self.free_ms, at, free_ms),
             launch_ms=_with(self.launch_ms, at, launch_ms),
         )
 
     def slowed(self, factor: float, log_sd: float) -> Self:
-        """Steps that take so many times as long, measured ones too, with that error more."""
+        """Return steps that take so many times as long, measured ones too, with that error more."""
         given = [Basis.SCALED if one is Basis.GIVEN else one for one in self.basis]
         return replace(
             self,
@@ -141,7 +133,7 @@ class StepTable(Struct, frozen=True, eq=False):
         )
 
     def take(self, rows: Sequence[int]) -> Self:
-        """A table of these rows, in this order; -1 stands for a row of which nothing is known."""
+        """Return a table of these rows, in this order; -1 stands for a row of which nothing is known."""
         return replace(
             self,
             targets=tuple(self.targets[row] for row in rows),
@@ -151,20 +143,18 @@ class StepTable(Struct, frozen=True, eq=False):
             notes=tuple(self.notes[row] for row in rows),
             relative_to=tuple(self.relative_to[row] for row in rows),
             relative_log_sd=taken(self.relative_log_sd, rows),
-            weights=np.nan_to_num(taken(self.weights, rows)),
             free_ms=taken(self.free_ms, rows),
             launch_ms=taken(self.launch_ms, rows),
             members={name: taken(values, rows) for name, values in self.members.items()},
         )
 
     def column(self, number: int) -> Self:
-        """The rows of one profile or size, by its index."""
+        """Return the rows of one profile or size, by its index."""
         return replace(
             self,
             latency_ms=self.latency_ms[:, number],
             log_sd=self.log_sd[:, number],
             relative_log_sd=self.relative_log_sd[:, number],
-            weights=self.weights[..., number],
             free_ms=self.free_ms[:, number],
             launch_ms=self.launch_ms[:, number],
             members={name: values[:, number] for name, values in self.members.items()},
@@ -184,7 +174,6 @@ class StepTable(Struct, frozen=True, eq=False):
             notes=[other.notes[row] for row in at],
             relative_to=[other.relative_to[row] for row in at],
             relative_log_sd=other.relative_log_sd[at],
-            weights=other.weights[at],
             free_ms=other.free_ms[at],
             launch_ms=other.launch_ms[at],
         )
@@ -269,11 +258,15 @@ class SizedSteps(Protocol):
         """The recorded step."""
 
     @property
+    def others(self) -> Any:
+        """The same step on other profiled GPUs, as it is predicted there."""
+
+    @property
     def doubt(self) -> float:
         """Added to the uncertainty, for GPU time without an operation."""
 
-    def sized(self, known: Sequence[Prediction]) -> Callable[[StepTable, int, int], StepTable]:
-        """What makes a table of another size, by all recorded steps of the network."""
+    def sized(self, predictions: Sequence[Prediction]) -> Callable[[StepTable, int, int], StepTable]:
+        """Return what makes a table of another size, by all recorded steps of the network."""
 
 
 class Prediction(Struct, frozen=True, eq=False, dict=True):

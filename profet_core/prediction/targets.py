@@ -14,14 +14,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from profet_core.catalog import Catalog, Instance, gpu_model
-from profet_core.catalog.gpus import Gpu, is_laptops, is_no_gpu, is_part_of_a_gpu
+from profet_core.catalog.gpus import Gpu, is_laptops, is_no_gpu, is_part_of_a_gpu, no_less
 from profet_core.errors import Code, InputError, Note
-from profet_core.latency import Basis, FloatArray
+from profet_core.latency import Basis, Estimate, FloatArray
+from profet_core.layers.gpu_effects import basis_of, evidence_notes
+from profet_core.layers.rates import calibrated_gpus, has_rates, rate_model_of
 from profet_core.prediction.table import StepTable, StepTarget
-from profet_core.transfer.model import CalibratedGpu, target_of
-from profet_core.transfer.rates import no_less
-from profet_core.transfer.steps import TargetSpeeds, target_speeds
-from profet_core.transfer.targets import Host, HostColumns, host_named
+from profet_core.transfer.targets import Host, host_named
 
 if TYPE_CHECKING:
     from profet_core.prediction.models import Models
@@ -54,7 +53,7 @@ def anchor_names(models: Models) -> tuple[str, ...]:
 
     GPUs with measured steps come first among the latter.
     """
-    measured = {name for name, _ in models.transfer.calibrated}
+    measured = calibrated_gpus(models)
     others = (name for name in models.transfer.gpus if name not in models.transfer.profiled_gpus)
     return (*models.instances, *sorted(others, key=lambda name: (name not in measured, name.lower())))
 
@@ -67,7 +66,7 @@ def find_anchor(models: Models, catalog: Catalog, name: str) -> Anchor:
     InputError : the name is unknown.
     """
     if name in models.instances:
-        return Anchor(name, name, None, models.transfer.step.hosts[name])
+        return Anchor(name, name, None, models.transfer.profiled[name].host)
     transfer = models.transfer
     entry = catalog.get(name)
     if entry is None and not transfer.gpus.named(name) and (reason := _no_card(name)):
@@ -87,8 +86,8 @@ def find_anchor(models: Models, catalog: Catalog, name: str) -> Anchor:
 
 
 def anchor_gpu(models: Models, anchor: Anchor) -> Gpu:
-    """An anchor's GPU."""
-    return anchor.gpu or models.transfer.gpus[models.transfer.step.instances[anchor.instance].gpu]
+    """Return an anchor's GPU."""
+    return anchor.gpu or models.transfer.gpus[models.transfer.profiled[anchor.instance].gpu]
 
 
 def recorded_on(models: Models, recorded: str | None) -> str | None:
@@ -123,7 +122,7 @@ def _no_card(name: str) -> str:
 
 
 def anchor_named(models: Models, catalog: Catalog, name: str) -> str | None:
-    """The one of `anchor_names` that a name means: an instance stands for its GPU; None: nothing has that name."""
+    """Return the one of `anchor_names` that a name means: an instance stands for its GPU; None: nothing."""
     if name in anchor_names(models):
         return name
     try:
@@ -134,7 +133,7 @@ def anchor_named(models: Models, catalog: Catalog, name: str) -> str | None:
 
 
 def anchor_in_text(models: Models, catalog: Catalog, text: str) -> str | None:
-    """The one anchor that a text, such as a file's name, has a word for, such as "g3s" or "V100"; else None."""
+    """Return the one anchor that a text, such as a file's name, has a word for ("g3s", "V100"); else None."""
     words = [word for word in re.split(r"[^A-Za-z0-9]+", text) if re.search(r"[A-Za-z]\d", word)]
     instances = {one.partition(".")[0]: one for one in anchor_names(models) if one in catalog}
     anchors = {instances.get(word.lower()) or anchor_named(models, catalog, word) for word in words} - {None}
@@ -145,69 +144,82 @@ def anchor_in_text(models: Models, catalog: Catalog, text: str) -> str | None:
 _ORDER = (Basis.MEASURED, Basis.CALIBRATED, Basis.TRANSFERRED)
 
 
-class TransferPlan(Struct, frozen=True):
-    """How rows of a table follow from known instances, the same for every step of an anchor in a precision.
+class RowPlan(Struct, frozen=True):
+    """Where the rows of a table come from, the same for every step of an anchor in a precision.
 
     Attributes
     ----------
-    known : profiled instance -> its row.
-    same_gpu : row -> the profiled instance with the same GPU, or the anchor.
-    same_notes : of these GPUs, by instance.
-    hosts : of these rows.
-    transferred : all other rows; `speeds`, `bases` and `notes` are of these.
-    calibrated : index among them -> calibration with measured steps.
+    profiled : profiled instance -> its row.
+    same_gpu : row -> instance with the same GPU in another host: a profiled one, or the anchor.
+    estimated : all other rows but the anchor's own, by the rates of their GPUs.
+    bases, notes : of the latter.
     """
 
-    known: Mapping[str, int]
+    profiled: Mapping[str, int]
     same_gpu: Mapping[int, str]
-    same_notes: Mapping[str, Note]
-    hosts: HostColumns
-    transferred: Sequence[int]
-    speeds: TargetSpeeds
+    estimated: Sequence[int]
     bases: Sequence[Basis]
     notes: Sequence[tuple[Note, ...]]
-    calibrated: Mapping[int, CalibratedGpu]
+
+    def filled(self, table: StepTable, anchor: Anchor, here: Estimate, *, is_measured: bool) -> StepTable:
+        """Fill the rows of the same GPU in other hosts, and what the estimated ones follow from.
+
+        Parameters
+        ----------
+        here : steps on the anchor, measured or inferred from the profiles.
+        """
+        names, inferred = list(self.same_gpu.values()), () if is_measured else (Note(Code.FROM_PROFILE),)
+        steps = {name: (table.latency_ms[row], np.nan_to_num(table.log_sd[row])) for name, row in self.profiled.items()}
+        notes = {name: (Note(Code.SAME_GPU, instance=name),) for name in names}
+        for name in {anchor.name, anchor.instance}:
+            steps[name] = here.latency_ms, 0 * here.log_sd if is_measured else here.log_sd
+            notes[name] = *notes.get(name, ()), *inferred
+        basis, shape = Basis.MEASURED if anchor.gpu is None else Basis.MAPPED, (len(names), *table.latency_ms.shape[1:])
+        table = table.with_rows(
+            [*self.same_gpu],
+            latency_ms=np.array([steps[name][0] for name in names]).reshape(shape),
+            log_sd=np.array([steps[name][1] for name in names]).reshape(shape),
+            basis=[basis] * len(names),
+            notes=[notes[name] for name in names],
+            relative_to=names,
+        )
+        relative_to = [anchor.name] * len(self.estimated)
+        return table.with_rows(self.estimated, basis=self.bases, notes=self.notes, relative_to=relative_to)
 
 
-def transfer_plan(
-    models: Models, anchor: Anchor, targets: Sequence[StepTarget], *, tf32: bool, ran_in_tf32: bool
-) -> TransferPlan:
-    """How the GPUs among `targets` that have no models follow from steps recorded on an anchor.
+def row_plan(models: Models, anchor: Anchor, targets: Sequence[StepTarget], *, tf32: bool) -> RowPlan:
+    """Where the rows of `targets` come from, for steps recorded on an anchor.
 
     Parameters
     ----------
     tf32 : the requested precision on GPUs that have it.
-    ran_in_tf32 : that of the recorded steps.
     """
     transfer, by_model = models.transfer, {gpu_model(name): name for name in models.transfer.profiled_gpus}
-    known = {target.instance: row for row, target in enumerate(targets) if target.instance in models.ranges}
-    names = (*(name for name in known if name != anchor.instance), anchor.instance)
+    profiled = {target.instance: row for row, target in enumerate(targets) if target.instance in models.ranges}
+    own_gpu = anchor_gpu(models, anchor).name
     same_gpu: dict[int, str] = {}
-    left: dict[int, tuple[Note, ...]] = {}
+    estimated: dict[int, tuple[Basis, tuple[Note, ...]]] = {}
     for row, (gpu, _, instance) in enumerate(targets):
-        if instance == anchor.name or (instance in known and (anchor.gpu or instance != anchor.instance)):
+        like = transfer.profiled_gpus.get(gpu.name)
+        if instance == anchor.name or (anchor.gpu is None and instance in profiled and instance != anchor.instance):
             continue
-        alike = gpu.tf32_tensor_dense_tflops is None or ran_in_tf32 is tf32
-        if anchor.gpu is not None and gpu.name == anchor.gpu.name and alike:
-            same_gpu[row] = anchor.name
-        elif gpu.name in transfer.profiled_gpus:
-            same_gpu[row] = transfer.profiled_gpus[gpu.name]
+        if gpu.name == own_gpu:
+            same_gpu[row] = anchor.instance if anchor.gpu is None else anchor.name
+        elif like is not None and anchor.gpu is None:
+            same_gpu[row] = like
+        elif like is not None:
+            estimated[row] = Basis.MAPPED, (Note(Code.UNPROFILED_ANCHOR, gpu=own_gpu),)
         else:
             # What differs from the profiled GPU of the same model.
             sibling = by_model.get(transfer.gpus.models.get(gpu.name) or gpu.model)
-            left[row] = () if sibling is None else (Note(Code.NOT_THE_PROFILED, gpu=gpu.name, profiled=sibling),)
-    there = [target_of(transfer, targets[row].gpu, targets[row].host, tf32) for row in left]
-    calibrated = [transfer.calibrated_gpu(targets[row].gpu, tf32) for row in left]
-    return TransferPlan(
-        known=known,
+            more = [] if sibling is None else [Note(Code.NOT_THE_PROFILED, gpu=gpu.name, profiled=sibling)]
+            estimated[row] = basis_of(models, gpu), (*evidence_notes(models, gpu, tf32=tf32), *more)
+    return RowPlan(
+        profiled=profiled,
         same_gpu=same_gpu,
-        same_notes={name: Note(Code.SAME_GPU, instance=name) for name in same_gpu.values()},
-        hosts=HostColumns.of(targets[row].host for row in same_gpu),
-        transferred=list(left),
-        speeds=target_speeds(transfer.step, anchor.instance, names, transfer.reference, [one for one, _ in there]),
-        bases=[Basis.TRANSFERRED if one is None else Basis.CALIBRATED for one in calibrated],
-        notes=[(*speed.notes, *more) for (_, speed), more in zip(there, left.values(), strict=True)],
-        calibrated={at: one for at, one in enumerate(calibrated) if one is not None},
+        estimated=list(estimated),
+        bases=[basis for basis, _ in estimated.values()],
+        notes=[notes for _, notes in estimated.values()],
     )
 
 
@@ -217,24 +229,22 @@ class Layout(Struct, frozen=True):
     Attributes
     ----------
     targets : keys of the table: the anchor if it is an offer, the other profiled instances, all others.
-    sources : profiled instances, and the anchor if its GPU is unprofiled.
     offers : each instance with a price, and the row of its target, in the order of an answer's rows.
     places : anchor or profiled instance -> its row.
-    plan : how GPUs without profiles follow from those with.
+    plan : where the rows come from.
     no_slower : whether a row is no slower than another one, (rows, rows), and `fixed` : rows whose own models or
         measurement say how long a step takes.
     """
 
     targets: tuple[StepTarget, ...]
-    sources: tuple[str, ...]
     offers: tuple[tuple[Instance, int], ...]
     places: Mapping[str, int]
-    plan: TransferPlan
+    plan: RowPlan
     no_slower: np.ndarray
     fixed: np.ndarray
 
     def in_order(self, table: StepTable) -> StepTable:
-        """The table of one profile where no GPU is slower than one with no more of anything.
+        """Return the table of one profile where no GPU is slower than one with no more of anything.
 
         Rates keep that order; steps that follow from other models than their neighbors' may not.
         """
@@ -263,10 +273,15 @@ def in_order(latency_ms: FloatArray, no_slower: np.ndarray, fixed: np.ndarray) -
     return raised_ms
 
 
-def _no_slower(targets: Sequence[StepTarget], fixed: np.ndarray) -> np.ndarray:
-    """Whether each row is no slower than another one: it has no less of everything, and a host not surely slower."""
+def _no_slower(models: Models, targets: Sequence[StepTarget], fixed: np.ndarray) -> np.ndarray:
+    """Whether each row is no slower than another one: it has no less of everything, and a host not surely slower.
+
+    What a user says of a GPU counts, whatever others' order.
+    """
     gpus = list(dict.fromkeys(target.gpu for target in targets))
-    better = np.array([[no_less(one, other) for other in gpus] for one in gpus])
+    rates = rate_model_of(models) if has_rates(models) else None
+    said = {gpu for gpu in gpus if rates is not None and rates.users_effects(gpu.name)}
+    better = np.array([[not said & {gpu, other} and no_less(gpu, other) for other in gpus] for gpu in gpus])
     places = [gpus.index(target.gpu) for target in targets]
     launches = np.log([target.host.launch for target in targets])
     log_sd = np.array([target.host.log_sd for target in targets])
@@ -288,21 +303,22 @@ class OfferTargets:
     def __init__(self, models: Models, catalog: Catalog) -> None:
         self._models, self._catalog = models, catalog
         self.by_instance: Mapping[str, StepTarget] = _unprofiled(models, catalog)
-        self._layouts: dict[tuple[str, bool, bool], Layout] = {}
+        self._layouts: dict[tuple[str, bool], Layout] = {}
 
-    def layout(self, anchor: Anchor, *, tf32: bool = True, ran_in_tf32: bool = True) -> Layout:
-        """Rows of the table of steps recorded on an anchor; precisions as `transfer_plan` takes them."""
-        key = anchor.name, tf32, ran_in_tf32
+    def layout(self, anchor: Anchor, *, tf32: bool = True) -> Layout:
+        """Rows of the table of steps recorded on an anchor; `tf32` as `row_plan` takes it."""
+        key = anchor.name, tf32
         if key not in self._layouts:
-            self._layouts[key] = self._layout(anchor, tf32, ran_in_tf32)
+            self._layouts[key] = self._layout(anchor, tf32)
         return self._layouts[key]
 
-    def _layout(self, anchor: Anchor, tf32: bool, ran_in_tf32: bool) -> Layout:
+    def _layout(self, anchor: Anchor, tf32: bool) -> Layout:
         transfer = self._models.transfer
         # Each instance with its target, and its place in an answer; the first of a name counts.
         rows = [(0, StepTarget(anchor_gpu(self._models, anchor), anchor.host, anchor.name), anchor.name)]
         for name in self._models.instances:
-            target = StepTarget(transfer.gpus[transfer.step.instances[name].gpu], transfer.step.hosts[name], name)
+            profiled = transfer.profiled[name]
+            target = StepTarget(transfer.gpus[profiled.gpu], profiled.host, name)
             # Of an anchor with a profiled GPU, that GPU's profiled instance is known from the anchor.
             rows.append((2 if anchor.gpu is None and name == anchor.instance else 1, target, name))
         rows += [(3, target, name) for name, target in self.by_instance.items()]
@@ -311,13 +327,12 @@ class OfferTargets:
             if place > 0 or name in self._catalog:
                 by_name.setdefault(name, target)
         places = {target: row for row, target in enumerate(dict.fromkeys(by_name.values()))}
-        plan = transfer_plan(self._models, anchor, tuple(places), tf32=tf32, ran_in_tf32=ran_in_tf32)
-        fixed = np.array([bool(target.instance) or row in plan.same_gpu for row, target in enumerate(places)])
+        plan = row_plan(self._models, anchor, tuple(places), tf32=tf32)
+        fixed = np.array([row not in plan.estimated for row in range(len(places))])
         return Layout(
             targets=tuple(places),
-            no_slower=_no_slower(tuple(places), fixed),
+            no_slower=_no_slower(self._models, tuple(places), fixed),
             fixed=fixed,
-            sources=(*transfer.instances, *(() if anchor.gpu is None else (anchor.name,))),
             offers=tuple(
                 (self._catalog[name], places[target]) for name, target in by_name.items() if name in self._catalog
             ),
@@ -357,7 +372,7 @@ def _unprofiled(models: Models, catalog: Catalog) -> dict[str, StepTarget]:
 
 def _basis(models: Models, gpu: Gpu) -> Basis:
     """Basis of a latency on the GPU: measured if an instance with the same GPU was profiled."""
-    return Basis.MEASURED if gpu.name in models.transfer.profiled_gpus else models.transfer.basis_of(gpu)
+    return Basis.MEASURED if gpu.name in models.transfer.profiled_gpus else basis_of(models, gpu)
 
 
 def basis_by_instance(models: Models, catalog: Catalog) -> dict[str, Basis]:

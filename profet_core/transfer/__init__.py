@@ -1,1 +1,1 @@
-"""Latency on unprofiled GPUs."""
+"""What class times tell of a step, and the hosts of GPUs."""

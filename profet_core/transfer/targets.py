@@ -1,18 +1,12 @@
-"""GPUs and hosts that steps are transferred to, and what is known of their speed."""
+"""Hosts of GPUs, and how fast they launch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from enum import Enum
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
 
-import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
-
-from profet_core.errors import Code, Note
-from profet_core.latency import FloatArray
 
 # Launches are bound by one CPU thread. Two hosts were measured: Broadwell (g3s, p2, p3) and Cascade Lake (g4dn). Others
 # follow from the clock that a generation sustains and its instructions per clock, as its vendor states the gain over
@@ -102,117 +96,3 @@ def host_named(name: str, compute_capability: float | None = None) -> Host:
     capability = 8.9 if compute_capability is None else compute_capability
     typical = next(host for least, host in _TYPICAL_HOSTS if capability >= least)
     return replace(HOSTS[typical], log_sd=_UNKNOWN_LOG_SD)
-
-
-class HostColumns(NamedTuple):
-    """Many hosts, in columns that broadcast over profiles, (hosts, 1); named as in `Host`."""
-
-    launch: FloatArray
-    copy: FloatArray
-    log_sd: FloatArray
-
-    @classmethod
-    def of(cls, hosts: Iterable[Host]) -> HostColumns:
-        """Columns of several hosts."""
-        rows = np.array([(host.launch, host.copy, host.log_sd) for host in hosts], float).reshape(-1, 3)
-        return cls(*rows.T[..., None])
-
-
-class Source(Enum):
-    """Source of a GPU's speed."""
-
-    PROFILED = "profiled"
-    CELLS = "cells"
-    PUBLISHED = "published"
-    CUSTOM = "own"
-    GENERATION = "generation"
-    SPECS = "specs"
-
-
-class Evidence(Struct, frozen=True):
-    """A source, with its details.
-
-    Attributes
-    ----------
-    gpu : full name of the GPU with this speed.
-    tables : number of published tables, 0 for other sources.
-    statement : a user's statement about a custom GPU, or the number of its measured steps.
-    """
-
-    source: Source
-    gpu: str
-    tables: int = 0
-    statement: str = ""
-
-    @property
-    def words(self) -> str:
-        """Short text for a table cell.
-
-        >>> Evidence(Source.PUBLISHED, "A100-PCIE-40GB", tables=3).words
-        'published speed, 3 tables'
-        """
-        match self.source:
-            case Source.PROFILED:
-                return "profiled"
-            case Source.CELLS:
-                return self.statement
-            case Source.PUBLISHED:
-                return f"published speed, {self.tables} table{'' if self.tables == 1 else 's'}"
-            case Source.CUSTOM:
-                return "your specs"
-            case Source.GENERATION:
-                return "specs, and published speeds of its generation"
-            case Source.SPECS:
-                return "specs only"
-
-    @property
-    def note(self) -> Note:
-        """As a prediction's note."""
-        match self.source:
-            case Source.PUBLISHED:
-                return Note(Code.PUBLISHED, gpu=self.gpu)
-            case Source.CUSTOM:
-                return Note(Code.CUSTOM_SPECS, text=self.statement)
-            case Source.GENERATION:
-                return Note(Code.GENERATION)
-            case Source.SPECS:
-                return Note(Code.SPECS_ONLY)
-            case _:
-                return Note(Code.EVIDENCE, text=self.words)
-
-
-class Speed(Struct, frozen=True):
-    """Speed of a GPU with its source.
-
-    Attributes
-    ----------
-    log_sd : of the speed itself.
-    step_log_sd : of a step there, including the model's spread.
-    notes : for a row.
-    """
-
-    log_sd: float
-    step_log_sd: float
-    evidence: Evidence
-    notes: tuple[Note, ...]
-
-
-class Target(Struct, frozen=True):
-    """A GPU in a host, and its rates.
-
-    Attributes
-    ----------
-    compute, bandwidth : log rates over the reference GPU's, of convolutions and products, and of all other work.
-    nearness : log speed by which known GPUs are near; the same for all GPUs of a generation, so that the order of two
-        of them doesn't depend on it.
-    log_sd : of a step there, without the part that `transfer_at` adds.
-    runs_ahead : whether the host prepares the next step while the GPU computes, as today's frameworks do, or a step
-        waits for its start and the copy of its batch, as on the profiled instances.
-    """
-
-    host: Host
-    compute: float
-    bandwidth: float
-    nearness: float
-    log_sd: float
-    runs_ahead: bool = True

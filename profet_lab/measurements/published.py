@@ -16,7 +16,6 @@ POINTS_FILE, MORE_POINTS_FILE = (
     Path("external") / "resnet50_points_more.csv",
 )
 THROUGHPUT_FILE = Path("external") / "training_throughput.csv"
-POINTS_TABLE = "lambdal/deeplearning-benchmark, PyTorch"
 #: Names in the files -> GPU of the catalog, where they differ.
 _NAMES = {
     "A10 (PCIe; not A10G)": "A10",
@@ -97,21 +96,3 @@ def mlperf_ratio(speeds: pd.DataFrame, gpu: str, other: str) -> tuple[float, int
         return None
     ratios = (by_round[gpu] / by_round[other]).dropna()
     return (float(ratios.median()), len(ratios)) if len(ratios) else None
-
-
-FORWARD_FILE = Path("external") / "timm_forward_throughput.csv"
-#: Columns of one PyTorch version -> GPU of the catalog.
-_FORWARD = {
-    "rtx3090_pt240": "GeForce RTX 3090",
-    "rtx4090_pt240": "GeForce RTX 4090",
-    "rtx4090_pt291": "GeForce RTX 4090",
-    "rtx5090_pt291": "GeForce RTX 5090",
-    "rtxpro6000maxq_pt291": "RTX PRO 6000 Blackwell Max-Q Workstation Edition",
-}
-
-
-def forward_speeds(folder: Path) -> pd.DataFrame:
-    """Forward throughput in AMP by timm: network, pixels, gpu (of the catalog), version of PyTorch, images_per_s."""
-    table = pd.read_csv(found_file(folder, FORWARD_FILE)).rename(columns={"model": "network"})
-    rows = table.melt(["network", "pixels"], list(_FORWARD), "column", "images_per_s").dropna()
-    return rows.assign(gpu=rows.column.map(_FORWARD), version=rows.column.str.split("_").str[1]).drop(columns="column")

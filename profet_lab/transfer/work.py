@@ -11,31 +11,19 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
-from msgspec.structs import replace
 from scipy.optimize import nnls
 
 from profet_core.errors import InputError
 from profet_core.layers.networks import counts_of, measured_counts, named_network, named_networks
 from profet_core.layers.rates import KINDS, NO_PEAK, OF_TRANSFORMERS, work_of
-from profet_core.transfer.step_model import AMOUNT_AT_LEAST, GROUPS, StepModel, WorkReader, regressors, work_inputs
+from profet_core.transfer.work import AMOUNT_AT_LEAST, GROUPS, WorkReader, regressors, work_inputs
 from profet_lab.models_folder import rounded
-from profet_lab.transfer.step_model import InstanceSteps
+from profet_lab.transfer.measured_steps import InstanceSteps
 
 _KERNELS = KINDS.index("kernels")
 #: Kinds whose amounts are read: images are known by their sizes.
 _KINDS = [place for place, kind in enumerate(KINDS) if kind not in (*NO_PEAK, *OF_TRANSFORMERS)]
 _LEAST = 1e-12
-_CONVOLUTIONS = (
-    *("convolution", "1 x 1 convolution", "narrow convolution"),
-    *("convolution and product outputs", "convolution and product inputs"),
-)
-#: Kinds of work in each of `GROUPS`; the ends of kernels are in all.
-_KINDS_OF = (
-    *(_CONVOLUTIONS, _CONVOLUTIONS, _CONVOLUTIONS, ("matrix product",), ("depthwise convolution", "depthwise outputs")),
-    *(("normalization",), ("pooling", "activation function"), ("activation function", "normalization")),
-    ("elementwise", "convolution and product outputs", "parameters", "dense parameters"),
-    *(("parameters", "dense parameters"), ("copy",)),
-)
 #: Grouped convolutions, which no profile here has: kind -> the one without groups, and how many times as long a FLOP
 #: takes, by published steps.
 _GROUPED = {
@@ -74,7 +62,7 @@ def _other_steps() -> tuple[tuple[str, ...], np.ndarray]:
 def class_costs(groups_ms: np.ndarray, work: np.ndarray) -> np.ndarray:
     """Milliseconds of each group per amount of each kind, (groups, kinds): non-negative relative least squares."""
     costs = np.zeros((len(GROUPS), len(KINDS)))
-    for place, kinds in enumerate(_KINDS_OF):
+    for place, kinds in enumerate(GROUPS.values()):
         columns, times_ms = [*map(KINDS.index, kinds), _KERNELS], groups_ms[:, place]
         weights = 1 / (times_ms + _SHARE * groups_ms.sum(axis=1))
         costs[place, columns] = nnls(work[:, columns] * weights[:, None], times_ms * weights)[0]
@@ -85,7 +73,7 @@ def class_costs(groups_ms: np.ndarray, work: np.ndarray) -> np.ndarray:
 
 
 def fit_reader(groups_ms: np.ndarray, work: np.ndarray, networks: Sequence[str], without: str = "") -> WorkReader:
-    """Fit a reader on measured steps and on other networks' ones; the launch of a kernel is yet to be set.
+    """Fit a reader on measured steps and on other networks' ones.
 
     Parameters
     ----------
@@ -117,7 +105,7 @@ def fit_reader(groups_ms: np.ndarray, work: np.ndarray, networks: Sequence[str],
     gram = weighted @ columns + _WITHIN * within.T @ within + np.diag(penalty)
     weights = np.linalg.solve(gram, weighted @ wanted + _WITHIN * within.T @ wanted_within)
     of_kinds = {KINDS[place]: float(typical[place]) for place in _KINDS}
-    return WorkReader(mean, scale, centers, _WIDTH, of_kinds, weights, 0.0)
+    return WorkReader(mean, scale, centers, _WIDTH, of_kinds, weights)
 
 
 def work_of_workloads(workloads: pd.DataFrame) -> np.ndarray:
@@ -127,38 +115,13 @@ def work_of_workloads(workloads: pd.DataFrame) -> np.ndarray:
 
 
 def fit_readers(medians: InstanceSteps, rows: np.ndarray, without: str = "") -> dict[str, WorkReader]:
-    """Readers of all instances, fitted on `rows` (boolean mask) of workloads; their launches are yet to be set."""
+    """Readers of all instances, fitted on `rows` (boolean mask) of workloads."""
     work = work_of_workloads(medians.workloads[rows])
     table = medians.workloads[rows]
     networks = (table["model"] + " " + table["pixels"].astype(str)).tolist()
     return {
-        name: fit_reader(parts.groups_ms[rows], work, networks, without) for name, parts in medians.with_latency.items()
+        name: fit_reader(times.groups_ms[rows], work, networks, without) for name, times in medians.with_latency.items()
     }
-
-
-def with_launches(
-    readers: Mapping[str, WorkReader], medians: InstanceSteps, step_model: StepModel, rows: np.ndarray
-) -> dict[str, WorkReader]:
-    """Readers of the analytical model's instances, with the launch of a kernel by its launch times of `rows`."""
-    work = work_of_workloads(medians.workloads[rows])
-    return {
-        name: replace(readers[name], launch_ms=_launch_ms(step_model, medians, name, rows, work))
-        for name in step_model.instances
-    }
-
-
-def _launch_ms(
-    step_model: StepModel, medians: InstanceSteps, instance: str, rows: np.ndarray, work: np.ndarray
-) -> float:
-    """Launch of one kernel on the reference host: of steps that wait for their launches, else of all."""
-    parts = medians.with_latency[instance].of(rows)
-    per_kernel_ms = step_model.floor_ms(parts, instance, medians.latency_ms[instance][rows]) / work[:, _KERNELS]
-    waits = parts.idle_ms > _WAITS * parts.busy_ms
-    return float(np.median(per_kernel_ms[waits] if waits.sum() >= _MIN_STEPS else per_kernel_ms))
-
-
-#: Idle over busy time of a step that waits for its launches, and how many of such steps say what one takes.
-_WAITS, _MIN_STEPS = 0.8, 5
 
 
 def readers_content(readers: Mapping[str, WorkReader]) -> dict:
@@ -167,7 +130,6 @@ def readers_content(readers: Mapping[str, WorkReader]) -> dict:
     return {
         name: {
             "width": one.width,
-            "launch_ms": rounded(one.launch_ms),
             "typical": rounded(dict(one.typical)),
             **{key: np.round(getattr(one, key), _DIGITS).tolist() for key in arrays},
         }

@@ -7,6 +7,7 @@ Training, the order of siblings and the slope over batches are checks of what mu
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from itertools import permutations
@@ -27,31 +28,21 @@ from profet_core.catalog.gpus import (
     TF32,
     Gpu,
     has_tensor_cores,
-    load_gpus,
+    no_less,
     supported_precisions,
 )
 from profet_core.latency import quantile
-from profet_core.prediction.counts import FIRST_TF32
+from profet_core.layers.gpu_effects import Source, source_of
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import predict, predict_many
 from profet_core.prediction.sizes import curves_at
-from profet_core.transfer.model import Spread
-from profet_core.transfer.rates import no_less
-from profet_lab.class_members import STEPS
+from profet_lab.estimate_fit import estimate_rows
 from profet_lab.measurements.published import load_points, load_tuned, mlperf_ratio, mlperf_speeds
-from profet_lab.measurements.tables import WORKLOAD, Measurements, class_bank
+from profet_lab.measurements.tables import WORKLOAD, Measurements
 from profet_lab.memory import memory_report
 from profet_lab.tasks import Progress
-from profet_lab.transfer.rates import MLPERF, evidence_widths, held_out_tables, published_evidence
-from profet_lab.transfer.step_model import BENCHMARK, all_steps, fit_step_model, median_steps
-from profet_lab.transfer.transfer_file import REFERENCE
-from profet_lab.validation.held_out_gpus import (
-    ensemble_latencies,
-    fold_models,
-    held_out_anchors,
-    plain_specs_log_sd,
-    profiled_gpus,
-)
+from profet_lab.transfer.measured_steps import BENCHMARK, measured_medians
+from profet_lab.validation.held_out_gpus import held_out_gpus, published_steps
 from profet_profiles.record import Profile, ProfileMeta
 
 PRECISIONS = (FP32, TF32, AMP)
@@ -332,10 +323,9 @@ def half_widths(models: Models, steps: ServedSteps) -> dict[str, dict[str, float
     """Median half-width by what a GPU's rates follow from and case, on tensor cores, percent."""
     kinds: dict[str, list[str]] = {}
     for name, gpu in models.transfer.gpus.items():
-        rates = models.transfer.rates.gpus.get(name)
-        tables = rates.tables if rates else 0
-        if has_tensor_cores(gpu) and name not in models.transfer.profiled_gpus:
-            kinds.setdefault(EVIDENCE[min(tables, 2)], []).append(name)
+        source = source_of(models, gpu)
+        if has_tensor_cores(gpu) and source is not Source.PROFILED:
+            kinds.setdefault(source.value, []).append(name)
     return {
         kind: {
             case: float(
@@ -351,93 +341,17 @@ def half_widths(models: Models, steps: ServedSteps) -> dict[str, dict[str, float
     }
 
 
-#: What rates follow from, by the number of tables.
-EVIDENCE = ("specs only", "one table", "several tables")
-#: A GPU with fewer rows tells no coverage; so many GPUs are shown.
-_MIN_ROWS, _SHOWN = 4, 5
-
-
-def held_out_report(rows: pd.DataFrame, spread: Spread) -> dict[str, Any]:
-    """Coverage and errors of `held_out_tables`, percent of the latency, by intervals that saw none of the GPU's rows.
-
-    gpus, specs : by specs and other GPUs alone.
-    evidence : by kind of evidence and precision.
-    """
-    widths = {gpu: evidence_widths(rows[rows["gpu"] != gpu]) for gpu in rows["gpu"].unique()}
-    published, specs = (
-        rows["gpu"].map({gpu: each[name] for gpu, each in widths.items()})
-        for name in ("published_width", "specs_width")
-    )
-    log_sd = np.where(rows["kept"] > 0, published, specs) * np.hypot(rows["log_sd"], spread.log_sd())
-    rows = rows.assign(
-        half=quantile() * np.maximum(log_sd, published * spread.log_sd()),
-        kind=[EVIDENCE[min(kept, 2)] for kept in rows["kept"]],
-        case=np.where(
-            rows["table"] == MLPERF, "AMP in tuned code", np.where(rows["precision"] == AMP, "AMP", "FP32 or TF32")
-        ),
-    )
-    by_specs = rows[rows["kept"] == 0]
-    coverage: Any = [
-        {"gpu": gpu, "percent": _scores(part)["coverage_90"]}
-        for gpu, part in rows.groupby("gpu")
-        if len(part) >= _MIN_ROWS
-    ]
-    groups: Any = [(*key, part) for key, part in rows.groupby(["kind", "case"])]
-    groups += [(kind, "all", part) for kind, part in rows.groupby("kind")]
-    groups += [("all", "all", rows)]
+def gpus_report(models: Models, measurements: Measurements, folder: Path, *, progress: Progress) -> dict[str, Any]:
+    """Profiled GPUs held out as target and as anchor, published steps of others, what is served, and memory fit."""
+    rows = estimate_rows(measurements.all_latencies, folder)
+    medians = measured_medians(measurements)
+    index, workloads = _workloads(measurements)
+    profiles = {name: median_profiles(measurements, name, workloads, index) for name in models.instances}
+    predictions = pd.DataFrame(json.loads((models.folder / "validation.json").read_bytes())["scatter"])
+    predicted_ms: Any = predictions.groupby(["anchor", "target", *WORKLOAD])["predicted_ms"].median().to_dict()
     return {
-        "gpus": [
-            {"gpu": gpu, "tables": part["table"].nunique(), **_scores(part)}
-            for gpu, part in by_specs.groupby("gpu", sort=False)
-        ],
-        "specs": _scores(by_specs),
-        "evidence": [
-            {"kind": kind, "case": case, "gpus": part["gpu"].nunique(), **_scores(part)} for kind, case, part in groups
-        ],
-        "least_covered": sorted(coverage, key=lambda row: row["percent"])[:_SHOWN],
-    }
-
-
-def _scores(rows: pd.DataFrame) -> dict[str, float]:
-    error, half = rows["error"].to_numpy(float), rows["half"].to_numpy(float)
-    return {
-        "n": len(rows),
-        "bias": float(100 * np.expm1(-np.mean(error))),
-        "mape": float(100 * np.mean(np.abs(np.expm1(-error)))),
-        "coverage_90": float(100 * np.mean(np.abs(error) <= half)),
-        "median_interval_pct": float(100 * np.median(np.expm1(half))),
-    }
-
-
-def gpus_report(
-    models: Models, measurements: Measurements, folder: Path, *, seed: int = 0, steps: int = STEPS, progress: Progress
-) -> dict[str, Any]:
-    """The seed; GPUs held out as target, as anchor, and from the rates; what is served; memory fit.
-
-    steps : of each network's training.
-    """
-    gpus, bank = load_gpus(), class_bank(measurements)
-    every = all_steps(bank, measurements.workloads)
-    medians = median_steps(every)
-    # Every run as the default method predicts it that never saw the architecture.
-    ensemble = ensemble_latencies(bank, seed=seed, steps=steps, progress=progress)
-    step_model = fit_step_model(medians, medians.instances, np.ones(len(medians.workloads), bool))
-    evidence = published_evidence(measurements, folder, step_model, REFERENCE, gpus)
-    between_gpus = models.transfer.spread
-    sheet_log_sd = plain_specs_log_sd(models.transfer.rates, step_model, REFERENCE, gpus)
-    fold = fold_models(bank, seed=seed, steps=steps, progress=progress)
-    return {
-        "seed": seed,
-        "left_out_gpus": profiled_gpus(every, medians, ensemble, sheet_log_sd),
-        "left_out_anchors": held_out_anchors(fold, every, medians),
-        "rates": held_out_report(_answered(held_out_tables(evidence, between_gpus, progress)), between_gpus),
+        **held_out_gpus(models, rows, medians, predicted_ms, progress),
+        "published": published_steps(models, one_offer_per_gpu(models), rows, medians, profiles),
         "served": served_report(models, measurements, folder),
         "memory": memory_report(measurements, folder),
     }
-
-
-def _answered(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows that are answered by these rates: of unknown networks in FP32 on GPUs before Ampere."""
-    gpus = load_gpus()
-    old = [(gpus[name].compute_capability or FIRST_TF32) < FIRST_TF32 for name in rows["gpu"]]
-    return rows[np.array(old) & (rows["precision"] == FP32)]

@@ -1,370 +1,227 @@
-"""Transfer accuracy on held-out GPUs: each profiled one as target and as anchor.
+"""Steps on held-out GPUs by profile: each profiled one as target and as anchor, and published steps of others.
 
-Known of a held-out anchor are its specs and ResNet-50's step. Neither the analytical model nor the trained models saw
-its profiles or the requested architecture. Serving differs: members have the manifest's weights and know batch and
-pixel size where the profile has them, and a published point replaces the GPU's own ResNet-50 step.
+Of a held-out GPU the rates saw one step of ResNet-50. No reader saw the requested network.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
+from copy import copy
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from msgspec import Struct
+from msgspec.structs import replace
 
-from profet_core.catalog.gpus import Gpus
-from profet_core.ensemble.members import MEMBERS, StepInputs
-from profet_core.latency import Estimate, combined_sd, log_sd_of, quantile
-from profet_core.prediction.other_gpus import combined_ms, mapped_inputs
-from profet_core.transfer.rates import Rates, log_speed
-from profet_core.transfer.step_model import StepModel, WorkReader
-from profet_core.transfer.steps import AsRecorded, MappedSteps, UnprofiledSteps, map_to_profiled
-from profet_lab.class_folds import (
-    LEVEL,
-    Fold,
-    ensemble_ms,
-    one_held_out,
-    predict_cases,
-)
-from profet_lab.class_members import MemberModels, fit_member
-from profet_lab.measurements.tables import CASES, WITH_LATENCY, WORKLOAD, ClassBank, pairs
+from profet_core.catalog import Catalog
+from profet_core.catalog.gpus import FP32, PLAIN
+from profet_core.latency import quantile
+from profet_core.layers.by_name import read_step
+from profet_core.layers.class_times import Place, log_group_factors
+from profet_core.layers.rates import Mode, RateModel, rate_model, rate_model_of
+from profet_core.prediction.counts import MEASURED_LOG_SD, PREDICTED_LOG_SD, Asked, Recorded
+from profet_core.prediction.models import Models
+from profet_core.prediction.predict import predict
+from profet_core.prediction.sizes import BATCH_SIZES, curves_at
+from profet_core.transfer.work import WorkReader
+from profet_lab.estimate_fit import PROFET, Problem, fit, problem
+from profet_lab.estimate_report import coefficients
 from profet_lab.tasks import Progress, run_tasks
-from profet_lab.transfer.leave_one_gpu_out import (
-    KnownLatencies,
-    TargetGpu,
-    anchor_spread,
-    foreign_steps,
-    known_of,
-    plain_specs_log_speed,
-    predict_target,
-    profiled_target,
-    reference_of,
-    spread,
-    target_of,
-)
-from profet_lab.transfer.step_model import BENCHMARK, InstanceSteps, fit_step_model, root_mean_square
-from profet_lab.transfer.work import fit_readers, with_launches
+from profet_lab.transfer.measured_steps import BENCHMARK, InstanceSteps
+from profet_lab.transfer.work import fit_readers
+from profet_profiles.record import Profile
+
+#: Network held out -> instance -> reader of its profiles.
+Readers = Mapping[str, Mapping[str, WorkReader]]
+#: A profile that doesn't say its program is of the one that measured.
+AS_MEASURED = Profile({"Device_Conv2D": 1.0})
 
 
-def judged(
-    predicted_ms: np.ndarray, true_ms: np.ndarray, log_half_width: object = 0.0, **names: object
-) -> pd.DataFrame:
-    """One row a prediction, milliseconds, with its 90 % interval; `names` : more columns."""
-    columns = {"predicted_ms": predicted_ms, "true_ms": true_ms, "log_half_width": log_half_width, **names}
-    return pd.DataFrame(columns)
-
-
-def judged_estimate(found: Estimate, true_ms: np.ndarray, **names: object) -> pd.DataFrame:
-    """The same of an estimate; rows without a measurement are dropped."""
-    rows = judged(found.latency_ms, true_ms, found.log_half_width, **names)
-    return rows[np.isfinite(true_ms)]
-
-
-def mape(rows: pd.DataFrame) -> float:
-    """Mean absolute percentage error."""
-    return float(100 * (rows["predicted_ms"] / rows["true_ms"] - 1).abs().mean())
-
-
-def log_errors(rows: pd.DataFrame) -> np.ndarray:
-    """Predicted over measured, in the logarithm, (rows,)."""
-    return np.log((rows["predicted_ms"] / rows["true_ms"]).to_numpy(float))
-
-
-def figures(rows: pd.DataFrame, key: str = "{}") -> dict[str, float]:
-    """Bias, error, share outside the interval and its median half-width, percent; `key` : format of their names."""
-    away, half = log_errors(rows), rows["log_half_width"].to_numpy(float)
-    return {
-        key.format("bias"): float(100 * np.expm1(away.mean())),
-        key.format("mape"): mape(rows),
-        key.format("missed_90"): float(100 * np.mean(np.abs(away) > half)),
-        key.format("median_interval_pct"): float(100 * np.median(np.expm1(half))),
-    }
-
-
-def over(rows: list[dict], how: str, keys: str = "") -> dict[str, float]:
-    """`how` ("mean" or "max") of every figure of several directions whose name holds `keys`."""
-    table = pd.DataFrame(rows).drop(columns=["anchor", "target", "n"])
-    table = table[[name for name in table if keys in str(name)]]
-    return {str(name): float(value) for name, value in table.agg(how).items()}
-
-
-class EnsembleLatencies(Struct, frozen=True):
-    """Out-of-fold predictions of the default method.
-
-    latency_ms : (anchor, target, anchor's latency known) -> (rows,).
-    log_half_width : (anchor, target, anchor's latency known, architecture) -> 90 % of the log errors of all other
-        architectures.
-    """
-
-    latency_ms: Mapping[tuple[str, str, bool], np.ndarray]
-    log_half_width: Mapping[tuple[str, str, bool, str], float]
-
-    def known(self, architecture: str) -> KnownLatencies:
-        """Latencies with the half-widths for this architecture."""
-
-        def known(anchor: str, instance: str, latency_known: bool) -> Estimate:
-            values = self.latency_ms[anchor, instance, latency_known]
-            half_width = self.log_half_width[anchor, instance, latency_known, architecture]
-            return Estimate(latency_ms=values, log_sd=np.full(values.shape, log_sd_of(half_width)))
-
-        return known
-
-    def medians(self, steps: InstanceSteps) -> EnsembleLatencies:
-        """One row a workload, as `step_model.median_steps` has them."""
-        index = steps.workloads.groupby(WORKLOAD).ngroup().to_numpy()
-        found = {key: pd.Series(values).groupby(index).median().to_numpy() for key, values in self.latency_ms.items()}
-        return EnsembleLatencies(found, self.log_half_width)
-
-
-def ensemble_latencies(
-    bank: ClassBank, *, seed: int, steps: int, progress: Progress | None = None, cases: Iterable[bool] = tuple(CASES)
-) -> EnsembleLatencies:
-    """Fit the default method once an architecture and pair, with and without the anchor's latency (`cases`)."""
-    wanted = pairs(bank.instances)
-    latency_ms: dict[tuple[str, str, bool], np.ndarray] = {}
-    half_widths: dict[tuple[str, str, bool, str], float] = {}
-    known_latencies = list(cases)
-    folds = [one_held_out(bank.architectures, wanted, known) for known in known_latencies]
-    predicted = predict_cases(bank, folds, seed=seed, steps=steps, progress=progress)
-    for latency_known, out_of_fold in zip(known_latencies, predicted, strict=True):
-        for anchor, target in wanted:
-            values = out_of_fold.all_ensemble_ms((anchor, target))
-            latency_ms[anchor, target, latency_known] = values
-            errors = np.abs(np.log(values / bank.latency_ms[target]))
-            for name, rows in out_of_fold.rows.items():
-                half_widths[anchor, target, latency_known, name] = float(np.quantile(errors[~rows], LEVEL))
-    return EnsembleLatencies(latency_ms, half_widths)
-
-
-#: Of the held-out GPU: what is known, and the standard deviations that come to its own error.
-Way = tuple[TargetGpu, Sequence[float]]
-#: Prefix of the figures where only the specs are known.
-_SHEET_ONLY = "sheet_only_"
-
-
-def held_out_step_models(medians: InstanceSteps, instances: Sequence[str]) -> dict[str, StepModel]:
-    """One analytical model an architecture held out, fitted on `instances` alone."""
-    return {
-        str(name): fit_step_model(medians, instances, medians.architectures != name)
-        for name in np.unique(medians.architectures)
-    }
-
-
-#: Architecture held out -> instance -> counter of its profiles' kernels.
-ArchitectureReaders = Mapping[str, Mapping[str, WorkReader]]
-
-
-class _Fitted:
-    """Everything fitted on some instances alone, once an architecture held out."""
-
-    def __init__(self, medians: InstanceSteps, instances: Sequence[str], readers: ArchitectureReaders) -> None:
-        self.medians = medians
-        self.step_models = held_out_step_models(medians, instances)
-        self.readers = {
-            name: with_launches(readers[name], medians, step_model, medians.architectures != name)
-            for name, step_model in self.step_models.items()
-        }
-        self.spreads = {name: spread(medians, instances, medians.architectures != name) for name in self.step_models}
-
-    def predict(
-        self, steps: InstanceSteps, ensemble: EnsembleLatencies, anchor: str, way: Way, known: bool
-    ) -> Estimate:
-        """Out-of-fold predictions for every row: neither GPU nor architecture seen, but for the benchmark's point."""
-        target, more = way
-        latency_ms, log_sds = np.empty(len(steps.workloads)), np.empty(len(steps.workloads))
-        for name, step_model in self.step_models.items():
-            rows = steps.architectures == name
-            there = target_of(step_model, self.medians, target, self.spreads[name].log_sd(*more))
-            steps_known = known_of(step_model, steps, anchor, ensemble.known(name), known, self.readers[name])
-            found = predict_target(step_model, steps_known, there)
-            latency_ms[rows], log_sds[rows] = found.latency_ms[rows], found.log_sd[rows]
-        return Estimate(latency_ms=latency_ms, log_sd=log_sds)
-
-    def judged(
-        self,
-        steps: InstanceSteps,
-        ensemble: EnsembleLatencies,
-        anchor: str,
-        ways: Mapping[str, Way],
-        true_ms: np.ndarray,
-        cases: Iterable[bool],
-    ) -> dict[str, pd.DataFrame]:
-        """Format of the figures' names -> predictions from one anchor; `ways` : by prefix of these names."""
-        return {
-            f"{prefix}{{}}_{CASES[known]}": judged_estimate(
-                self.predict(steps, ensemble, anchor, way, known), true_ms, model=steps.architectures
-            )
-            for prefix, way in ways.items()
-            for known in cases
-        }
-
-
-def _direction(anchor: str, target: str, found: Mapping[str, pd.DataFrame]) -> dict:
-    row: dict = {"anchor": anchor, "target": target, "n": len(next(iter(found.values())))}
-    for key, rows in found.items():
-        others = rows[rows["model"] != BENCHMARK[0]]
-        row |= {**figures(rows, key), key.format("mape_without_resnet50"): mape(others)}
-    return row
-
-
-def plain_specs_log_sd(rates: Rates, step_model: StepModel, reference: str, gpus: Gpus) -> float:
-    """How far `plain_specs_log_speed` misses speeds of GPUs in FP32 that tables or profiles have: root mean square."""
-    sheet, share = gpus[step_model.instances[reference].gpu], step_model.instances[reference].benchmark_compute_share
-    known = {
-        name: log_speed((share, 1 - share), (row.fp32_compute, row.bandwidth))
-        for name, row in rates.gpus.items()
-        if row.tables and name != sheet.name
-    }
-    return root_mean_square([speed - plain_specs_log_speed(gpus[name], sheet) for name, speed in known.items()])
-
-
-def profiled_gpus(
-    steps: InstanceSteps, medians: InstanceSteps, ensemble: EnsembleLatencies, sheet_log_sd: float
-) -> dict:
-    """The 12 directions: error, misses of the interval, and what one plain constant gives.
-
-    sheet_log_sd : error of a speed that specs alone indicate.
-    """
-    names = [str(name) for name in np.unique(medians.architectures)]
-    fits = run_tasks(fit_readers, [(medians, medians.architectures != name, name) for name in names])
-    readers = dict(zip(names, fits, strict=True))
-    tasks = [(steps, medians, ensemble, readers, sheet_log_sd, held_out) for held_out in steps.instances]
-    found = [one for each in run_tasks(_to_held_out, tasks) for one in each]
-    directions = [row for row, _ in found]
-    by_model = pd.DataFrame([rows.groupby("model").apply(mape) for _, rows in found]).mean()
-    return {
-        "directions": directions,
-        "mean": over(directions, "mean"),
-        "worst": over(directions, "max", "mape"),
-        "by_gpu": {
-            name: over([row for row in directions if row["target"] == name], "mean") for name in steps.instances
-        },
-        "by_model": {str(name): float(value) for name, value in by_model.items()},
-    }
-
-
-def _to_held_out(
-    steps: InstanceSteps,
+def held_out_gpus(
+    models: Models,
+    rows: pd.DataFrame,
     medians: InstanceSteps,
-    ensemble: EnsembleLatencies,
-    readers: ArchitectureReaders,
-    sheet_log_sd: float,
-    held_out: str,
-) -> list[tuple[dict, pd.DataFrame]]:
-    """Of each direction to one GPU its figures, and what was predicted there with everything known."""
-    others = [name for name in steps.instances if name != held_out]
-    fitted = _Fitted(medians, others, readers)
-    ways: dict[str, Way] = {
-        "": (profiled_target(medians, held_out, sheet_only=False), ()),
-        _SHEET_ONLY: (profiled_target(medians, held_out, sheet_only=True), (sheet_log_sd,)),
-    }
-    directions = []
-    for anchor in others:
-        found = fitted.judged(steps, ensemble, anchor, ways, steps.latency_ms[held_out], CASES)
-        row = _direction(anchor, held_out, found)
+    predicted_ms: Mapping[tuple[Any, ...], float],
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Errors of the 12 directions to a held-out GPU, and from one.
+
+    Parameters
+    ----------
+    rows : as `estimate_fit.estimate_rows` has them.
+    predicted_ms : anchor, target and workload -> latency by members that didn't see the network.
+    """
+    fit_problem = problem(rows)
+    fitted, names = fit(fit_problem), [str(name) for name in np.unique(medians.architectures)]
+    found = run_tasks(fit_readers, [(medians, medians.architectures != name, name) for name in names])
+    readers = dict(zip(names, found, strict=True))
+    tasks = [(fit_problem.subset(~_of_gpu(models, fit_problem, name)), fitted) for name in medians.instances]
+    fits = run_tasks(fit, tasks, progress=progress, threads=True)
+    judged = []
+    for name, (learned, _), effects in zip(medians.instances, tasks, fits, strict=True):
+        without = copy(models)
+        without.__dict__["rates"] = fitted_rates(learned, effects, rate_model_of(models))
+        judged += _judged(without, medians, readers, predicted_ms, name)
+    table = pd.DataFrame(judged)
+    targets, anchors = (table[table["role"] == role] for role in ("target", "anchor"))
+    by_target = _directions(targets, "target")
+    for row in by_target["directions"]:
         # The anchor's latency times the benchmark's ratio, what any method has to beat.
-        ratio = (medians.latency_ms[held_out] / medians.latency_ms[anchor])[medians.benchmark][0]
-        row["one_constant"] = mape(judged(ratio * steps.latency_ms[anchor], steps.latency_ms[held_out]))
-        directions.append((row, found[f"{{}}_{WITH_LATENCY}"]))
-    return directions
+        log_ratio = np.log(medians.latency_ms[row["target"]] / medians.latency_ms[row["anchor"]])
+        row["one_constant"] = _mape(log_ratio[medians.benchmark][0] - log_ratio)
+    constants = [row["one_constant"] for row in by_target["directions"]]
+    by_target["mean"]["one_constant"] = float(np.mean(constants))
+    return {"left_out_gpus": by_target, "left_out_anchors": _directions(anchors, "anchor")}
 
 
-class FoldModels(Struct, frozen=True):
-    """Members of the default method, fitted once an architecture and pair."""
-
-    bank: ClassBank
-    folds: Sequence[Fold]
-    members: Mapping[str, MemberModels]
-
-    def predict(self, anchor: str, target: str, architecture: str, inputs: StepInputs, there: AsRecorded) -> np.ndarray:
-        """Latencies on the target, (rows,), of steps mapped to the anchor; no model saw the architecture."""
-        number = next(
-            number
-            for number, (training, names) in enumerate(self.folds)
-            if training.pair == (anchor, target) and architecture in names
-        )
-        found = [
-            models.predict(
-                number,
-                mapped_inputs(self.bank.classes, inputs, there, models.unseen[number]),
-                self.bank.device_classes,
-            )
-            for models in self.members.values()
-        ]
-        return ensemble_ms(np.column_stack(found))
-
-    def served(self, back: MappedSteps, held_out: str, known: bool, rows: np.ndarray) -> dict[str, np.ndarray]:
-        """Instance -> latencies of one architecture's rows: analytical and trained models weighted equally."""
-        inputs = self.bank.inputs[held_out, known].of_rows(rows, None)
-        architecture = str(self.bank.architectures[rows][0])
-        return {
-            name: combined_ms(
-                there.latency_ms,
-                np.array(
-                    [
-                        self.predict(anchor, name, architecture, inputs, mapped)
-                        for anchor, mapped in back.by_instance.items()
-                        if anchor != name
-                    ]
-                ),
-            )
-            for name, there in back.by_instance.items()
-        }
+def _of_gpu(models: Models, fit_problem: Problem, instance: str) -> np.ndarray:
+    """Rows of an instance's GPU, but its cell of the benchmark."""
+    rows = fit_problem.rows
+    is_known = (rows["source"] == PROFET) & (rows[["network", "pixels", "batch_size"]] == [*BENCHMARK]).all(axis=1)
+    return ((rows["gpu"] == models.transfer.profiled[instance].gpu) & ~is_known).to_numpy()
 
 
-def fold_models(bank: ClassBank, *, seed: int, steps: int, progress: Progress | None = None) -> FoldModels:
-    """Fit every member with the anchor's latency given."""
-    folds = one_held_out(bank.architectures, pairs(bank.instances), latency_known=True)
-    tasks = [(bank, member, [training for training, _ in folds], seed, steps) for member in MEMBERS]
-    fitted = run_tasks(fit_member, tasks, progress=progress, units=steps)
-    return FoldModels(bank, folds, dict(zip(MEMBERS, fitted, strict=True)))
+def fitted_rates(learned: Problem, effects: np.ndarray, like: RateModel) -> RateModel:
+    """Rates by a fit, with the intervals of others."""
+    names = ("unknown_gpu_log_sd", "source_log_sd", "launch_log_sd", "log_sds")
+    content = coefficients(learned, effects, max(gpu.log_sd for gpu in like.gpus.values()))
+    return rate_model({**content, **{name: getattr(like, name) for name in names}, "fitted_on": {}, "checksum": ""})
 
 
-def held_out_anchors(models: FoldModels, steps: InstanceSteps, medians: InstanceSteps) -> dict:
-    """Errors and interval misses of the 12 directions from a held-out anchor."""
-    tasks = [(models, steps, medians, held_out) for held_out in steps.instances]
-    directions = [row for rows in run_tasks(_directions, tasks) for row in rows]
+def _judged(
+    models: Models,
+    medians: InstanceSteps,
+    readers: Readers,
+    predicted_ms: Mapping[tuple[Any, ...], float],
+    held_out: str,
+) -> list[dict[str, Any]]:
+    """Log errors and half-widths of the intervals of steps to and from an instance."""
+    transfer, others = models.transfer, [name for name in medians.instances if name != held_out]
+    # Profiles of the held-out GPU are read as if they had been recorded there.
+    reference = transfer.reference if held_out != transfer.reference else others[-1]
+    here, there = (
+        Place(transfer.gpus[transfer.profiled[name].gpu], Mode.FP32, True, name) for name in (held_out, reference)
+    )
+    factors = np.exp(log_group_factors(rate_model_of(models), here, there))
+    ways = [(anchor, anchor, np.ones(len(factors)), [held_out], "target") for anchor in others]
+    ways.append((held_out, reference, factors, others, "anchor"))
+    places = {name: (transfer.gpus[row.gpu], row.host) for name, row in transfer.profiled.items()}
+    rows: list[dict[str, Any]] = []
+    workloads: Any = enumerate(medians.workloads.itertuples())
+    for number, workload in workloads:
+        models.__dict__["transfer"] = replace(transfer, readers=readers[workload.model])
+        asked = Asked(FP32, PLAIN, int(workload.batch_size), int(workload.pixels))
+        for anchor, read_as, scale, targets, role in ways:
+            groups_ms = scale * medians.with_latency[anchor].groups_ms[number]
+            recorded = Recorded(*places[anchor], asked, float(medians.latency_ms[anchor][number]), MEASURED_LOG_SD)
+            counted = read_step(models, read_as, groups_ms, recorded, AS_MEASURED)
+            known = [name for name in others if role == "target" and name != anchor]
+            size = workload.model, workload.pixels, workload.batch_size
+            predicted = [
+                Recorded(*places[name], asked, predicted_ms[anchor, name, *size], PREDICTED_LOG_SD) for name in known
+            ]
+            on = [places[name] for name in targets]
+            steps_at = counted.on(on, asked, [recorded, *predicted], as_recorded=True)
+            steps = steps_at(asked.batch_size, asked.pixels)
+            for place, name in enumerate(targets):
+                error = float(np.log(steps.latency_ms[place] / medians.latency_ms[name][number]))
+                half = float(quantile() * steps.log_sd[place])
+                rows.append({"role": role, "anchor": anchor, "target": name, "error": error, "half": half})
+    return rows
+
+
+def _directions(table: pd.DataFrame, held_out: str) -> dict[str, Any]:
+    """Figures by direction, their mean and worst, and the mean of each held-out GPU; `held_out` : its column."""
+    pairs: Any = table.groupby(["anchor", "target"])
+    directions = [{"anchor": anchor, "target": target, **figures(part)} for (anchor, target), part in pairs]
+    numbers = pd.DataFrame(directions).drop(columns=["anchor", "target", "n"])
+    names = pd.Series([row[held_out] for row in directions])
+    by_gpu: Any = numbers.groupby(names).mean()
     return {
         "directions": directions,
-        "mean": over(directions, "mean"),
-        "worst": over(directions, "max", "mape"),
-        "by_anchor": {
-            name: over([row for row in directions if row["anchor"] == name], "mean") for name in steps.instances
-        },
+        "mean": numbers.mean().to_dict(),
+        "worst": numbers[["mape_with_latency"]].max().to_dict(),
+        "by_gpu": by_gpu.to_dict("index"),
     }
 
 
-def _directions(models: FoldModels, steps: InstanceSteps, medians: InstanceSteps, held_out: str) -> list[dict]:
-    others = [name for name in steps.instances if name != held_out]
-    count = len(steps.workloads)
-    rows: dict[str, dict] = {name: {"anchor": held_out, "target": name, "n": count} for name in others}
-    predicted = {(name, case): np.empty(count) for name in others for case in CASES.values()}
-    by_analytic_model = {pair: np.empty(count) for pair in predicted}
-    half = {case: np.empty(count) for case in CASES.values()}
-    for architecture in np.unique(steps.architectures):
-        own, seen = np.flatnonzero(steps.architectures == architecture), medians.architectures != architecture
-        step_model, published = foreign_steps(medians, steps.instances, held_out, seen)
-        width = quantile() * anchor_spread(medians, others, seen).log_sd()
-        for known, case in CASES.items():
-            latency_ms = steps.latency_ms[held_out][own] if known else None
-            recorded = UnprofiledSteps(published.target, steps.parts(held_out, known).of(own), latency_ms)
-            back = map_to_profiled(step_model, reference_of(step_model), recorded)
-            half[case][own] = combined_sd(width, quantile() * back.doubt_log_sd)
-            if not known:
-                # The latency there is inferred from the profile.
-                inferred = float(np.median([row.inferred_log_half_width for row in step_model.instances.values()]))
-                half[case][own] = np.hypot(half[case][own], inferred)
-            for name, served_ms in models.served(back, held_out, known, own).items():
-                predicted[name, case][own], by_analytic_model[name, case][own] = (
-                    served_ms,
-                    back.by_instance[name].latency_ms,
-                )
-    for (name, case), predicted_ms in predicted.items():
-        found = judged(predicted_ms, steps.latency_ms[name], half[case])
-        rows[name] |= {
-            **figures(found, f"{{}}_{case}"),
-            f"mape_without_resnet50_{case}": mape(found[steps.architectures != BENCHMARK[0]]),
-            f"mape_law_alone_{case}": mape(judged(by_analytic_model[name, case], steps.latency_ms[name])),
-        }
-    return list(rows.values())
+def _mape(log_errors: np.ndarray) -> float:
+    return float(100 * np.abs(np.expm1(log_errors)).mean())
+
+
+def figures(rows: pd.DataFrame) -> dict[str, float]:
+    """Number, bias, error, share outside the interval and its median half-width, percent, of log errors."""
+    return {
+        "n": len(rows),
+        "bias_with_latency": float(100 * np.expm1(rows["error"].mean())),
+        "mape_with_latency": _mape(rows["error"].to_numpy()),
+        "missed_90_with_latency": float(100 * (rows["error"].abs() > rows["half"]).mean()),
+        "median_interval_pct_with_latency": float(100 * np.expm1(rows["half"].median())),
+    }
+
+
+#: What published tables call networks of the measurements.
+_NETWORKS = {
+    **{"resnet18": "ResNet18", "resnet34": "ResNet34", "resnet50": "ResNet50", "keras/InceptionV3": "InceptionV3"},
+    **{"vgg11": "VGG11", "vgg13": "VGG13", "vgg16": "VGG16", "vgg19": "VGG19", "mobilenet_v2": "MobileNetV2"},
+}
+#: NVIDIA's first generation with TF32, and the largest images that a profile of the measurements is scaled to.
+_FIRST_TF32, _LARGEST_PIXELS = 8.0, 256
+
+
+def published_steps(
+    models: Models,
+    catalog: Catalog,
+    rows: pd.DataFrame,
+    medians: InstanceSteps,
+    profiles: Mapping[str, tuple[list[Profile], pd.Series]],
+) -> dict[str, Any]:
+    """Published FP32 steps on GPUs before Ampere, from profiles of the same networks that don't say which they are.
+
+    The rates know these GPUs by these and other networks' steps.
+
+    Parameters
+    ----------
+    catalog : an offer of each GPU's name.
+    profiles : anchor -> profile of each of the medians' workloads, and its latency.
+
+    Returns
+    -------
+    figures : of all, and `by_gpu`.
+    """
+    gpus = models.transfer.gpus
+    is_old = [(gpus[name].compute_capability or _FIRST_TF32) < _FIRST_TF32 for name in rows["gpu"]]
+    asked = rows[
+        np.array(is_old)
+        & (rows["source"] != PROFET)
+        & ~rows["source"].str.contains("XLA")
+        & (rows["mode"] == Mode.FP32)
+        & rows["network"].isin(_NETWORKS)
+        & rows["batch_size"].between(*BATCH_SIZES)
+        & ~rows["gpu"].isin(models.transfer.profiled_gpus)
+    ]
+    workloads, errors = medians.workloads, []
+    for anchor, (of_anchor, known_ms) in profiles.items():
+        groups: Any = asked.groupby(["network", "pixels"])
+        for (network, pixels), group in groups:
+            same = workloads[workloads["model"] == _NETWORKS[network]]
+            sizes = np.abs(np.log(same["pixels"] / pixels)) * 10 + np.abs(np.log(same["batch_size"] / BENCHMARK[2]))
+            number = sizes.idxmin()
+            found = predict(
+                models, catalog, of_anchor[number], anchor,
+                latency_ms=float(known_ms[number]), trust_latency=True, precision=FP32,
+            )  # fmt: skip
+            batches, at = sorted(set(group["batch_size"].astype(int))), min(int(pixels), _LARGEST_PIXELS)
+            curves = curves_at(models, [found], "batch", batches, at, instances=set(group["gpu"]))
+            for batch, steps in zip(batches, curves, strict=True):
+                by_gpu = {row.instance: row for row in steps}
+                step_rows: Any = group[group["batch_size"] == batch].itertuples()
+                for row in step_rows:
+                    answer = by_gpu[row.gpu]
+                    assert answer.latency_ms is not None and answer.log_sd is not None
+                    larger_ms = answer.latency_ms * (pixels / at) ** 2
+                    error = float(np.log(larger_ms / row.latency_ms))
+                    errors.append({"gpu": row.gpu, "error": error, "half": quantile() * answer.log_sd})
+    table = pd.DataFrame(errors)
+    by_gpu_rows: Any = table.groupby("gpu")
+    return {**figures(table), "by_gpu": {gpu: figures(part) for gpu, part in by_gpu_rows}}

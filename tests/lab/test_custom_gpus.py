@@ -6,17 +6,19 @@ import errno
 import json
 import shutil
 
+import numpy as np
 import pandas as pd
 import pytest
 from msgspec.structs import replace
 
 from profet_core import ArtifactError, InputError
-from profet_core.transfer.model import load_transfer
+from profet_core.layers.rates import KINDS, rate_model_of
+from profet_core.prediction.models import load_models
 from profet_lab import custom_gpus
 from profet_lab.custom_gpus import calibrate_gpus, check_out, write_calibrated
 from profet_lab.dataset import Dataset, DataSource, InstanceFacts, dataset_from_tables, merged, ordered
 from profet_lab.dataset_files import read_tables
-from profet_lab.measurements.tables import DataError, data_folder
+from profet_lab.measurements.tables import data_folder
 
 NAME, GPU = "lab-h100", "H100-SXM5-80GB"
 
@@ -34,8 +36,8 @@ def published(measurements) -> Dataset:
 
 
 @pytest.fixture(scope="module")
-def transfer(repository):
-    return load_transfer(repository / "models")
+def models(repository):
+    return load_models(repository / "models")
 
 
 @pytest.fixture
@@ -60,41 +62,45 @@ def with_custom_gpu(published):
         ("", lambda cells: cells, "the data don't say which GPU it has"),
         ("Cray-1", lambda cells: cells, "no specs of Cray-1: add the GPU with `profet gpus add`"),
         ("Tesla T4", lambda cells: cells, "Tesla T4 is one of the profiled GPUs"),
-        (GPU, lambda cells: cells.assign(status="failed"), "none of its cells ran to the end in FP32 or TF32"),
-        (GPU, lambda cells: cells.assign(precision="amp"), "none of its cells ran to the end in FP32 or TF32"),
-        (GPU, lambda cells: cells.assign(model=cells["model"] + "x"), "is a workload that the models' instances"),
+        (GPU, lambda cells: cells.assign(status="failed"), "none of its cells ran to the end"),
+        (GPU, lambda cells: cells.assign(model=cells["model"] + "x"), "is of a network that is known by its layers"),
     ],
 )
-def test_why_nothing_is_learned(with_custom_gpu, transfer, gpu, change, why):
-    found, without = calibrate_gpus(with_custom_gpu(gpu, change), transfer)
-    assert found == [] and without.keys() == {NAME} and why in without[NAME]
+def test_why_nothing_is_learned(with_custom_gpu, models, gpu, change, why):
+    measured, without = calibrate_gpus(with_custom_gpu(gpu, change), models)
+    assert measured == [] and without.keys() == {NAME} and why in without[NAME]
 
 
-def test_both_precisions_are_learned_apart(with_custom_gpu, transfer):
-    def change(cells):
-        tf32 = cells.assign(
-            precision="tf32", batch_latency_ms=cells["batch_latency_ms"] / 2, cell=cells["cell"] + 10**6
+def test_every_precision_counts_and_the_published_measurements_are_not_needed(with_custom_gpu, models):
+    def in_precisions(cells):
+        tf32, amp = (
+            cells.assign(precision=name, batch_latency_ms=cells["batch_latency_ms"] / times, cell=cells["cell"] + place)
+            for name, times, place in (("tf32", 2.0, 10**6), ("amp", 3.0, 2 * 10**6))
         )
-        return pd.concat([cells, tf32])
+        return pd.concat([cells, tf32, amp])
 
-    found, without = calibrate_gpus(with_custom_gpu(change=change), transfer)
-    by_precision = {one.tf32: one for one in found}
-    assert without == {} and set(by_precision) == {True, False}
-    assert by_precision[True].compute > by_precision[False].compute + 0.4
-    assert by_precision[True].networks == 6
-    assert set(by_precision[True].corrections) == set(transfer.instances)
+    whole = with_custom_gpu(change=in_precisions)
+    (effects,), without = calibrate_gpus(replace(whole, instances={NAME: whole.instances[NAME]}), models)
+    (fp32,), _ = calibrate_gpus(with_custom_gpu(), models)
+    assert without == {} and (effects.gpu, effects.instance, effects.networks) == (GPU, NAME, 6)
+    assert effects.rows == 3 * fp32.rows and 0 < effects.log_sd <= fp32.log_sd
 
 
-def test_the_better_measured_of_two_machines_counts_beside_the_models_own_measurements(with_custom_gpu, transfer):
-    dataset = with_custom_gpu()
-    own = replace(dataset, instances={NAME: dataset.instances[NAME]})
-    with pytest.raises(DataError, match="name the published measurements with --data too"):
-        calibrate_gpus(own, transfer)
+def test_the_better_measured_of_two_machines_counts(with_custom_gpu, models):
     few = with_custom_gpu(change=lambda cells: cells[cells["model"] == "VGG11"], name="other")
     both = merged([with_custom_gpu(), few], ["one", "other"])
-    found, without = calibrate_gpus(both, transfer)
-    assert [one.instance for one in found] == [NAME]
-    assert without == {"other": f"{NAME} has the same GPU and {found[0].cells} cells"}
+    (effects,), without = calibrate_gpus(both, models)
+    assert effects.instance == NAME and without == {"other": f"{NAME} has the same GPU and {effects.rows} cells"}
+
+
+def test_twice_as_slow_cells_make_twice_as_slow_steps(with_custom_gpu, models):
+    def slower(cells):
+        return cells.assign(batch_latency_ms=cells["batch_latency_ms"] * 2)
+
+    costs = [calibrate_gpus(with_custom_gpu(change=change), models)[0][0] for change in (lambda cells: cells, slower)]
+    apart = (costs[1].log_costs - costs[0].log_costs)[KINDS.index("convolution")]
+    assert apart == pytest.approx(np.log(2), abs=0.1)
+    assert costs[0].log_sd < rate_model_of(models).unknown_gpu_log_sd
 
 
 @pytest.fixture

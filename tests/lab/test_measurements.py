@@ -9,16 +9,10 @@ import pandas as pd
 import pytest
 
 from profet_core import cost_table, load_catalog, load_models
-from profet_core.catalog.gpus import load_gpus
 from profet_core.prediction.models import load_samples
 from profet_core.training.cost import MEASURED_EPOCH_FACTOR
 from profet_lab.documented import fit_features
 from profet_lab.measurements.published import (
-    MORE_POINTS_FILE,
-    POINTS_FILE,
-    POINTS_TABLE,
-    THROUGHPUT_FILE,
-    forward_speeds,
     load_points,
     mlperf_ratio,
     mlperf_speeds,
@@ -32,7 +26,6 @@ from profet_lab.measurements.tables import (
     load_architectures,
     load_measurements,
 )
-from profet_lab.precision.pairs import ClassShares, NetworkShares, training_rows
 
 pytestmark = pytest.mark.training
 
@@ -100,78 +93,13 @@ def test_a_missing_folder_file_or_workload_is_named(tmp_path):
     (tmp_path / PROFILES_FILE).touch()
     with pytest.raises(DataError, match=r"No profet.latencies\.parquet in"):
         load_measurements(tmp_path)
-    for read in (load_points, mlperf_speeds, forward_speeds):
+    for read in (load_points, mlperf_speeds):
         with pytest.raises(DataError, match=r"No external/.*csv in"):
             read(tmp_path)
     pd.read_parquet(data_folder() / PROFILES_FILE)[1:].to_parquet(tmp_path / PROFILES_FILE)
     shutil.copy(data_folder() / LATENCIES_FILE, tmp_path / LATENCIES_FILE)
     with pytest.raises(DataError, match="has other workloads than the rest"):
         load_measurements(tmp_path)
-
-
-LAMBDA, NVIDIA = "lambdal/lambda-tensorflow-benchmark", "NVIDIA/DeepLearningExamples"
-ROW = {
-    "gpus": 1,
-    "network": "ResNet50",
-    "pixels": 224,
-    "batch_size": 128,
-    "source_repo": LAMBDA,
-    "source_file": "table.md",
-    "framework": "TensorFlow",
-    "framework_version": "2.2.0",
-    "precision": "fp32",
-}
-SCRIPT = {"source_repo": "someone/pytorch-gpu-benchmark", "framework": "PyTorch", "batch_size": 12}
-V100 = {"gpu": "Tesla V100 (16 GB)", "images_per_s": 100.0}
-A6000 = {"gpu": "RTX A6000", "images_per_s": 150.0, "precision": "tf32"}
-POINTS = (
-    "gpu,precision,batch_size,images_per_s,source\nV100-SXM2-16GB,fp32,128,369,x\nA10 (PCIe; not A10G),tf32,224,349,x\n"
-)
-
-
-@pytest.fixture
-def training(tmp_path):
-    """`training(rows)`: images per second that a table of these rows has, by GPU, network and precision."""
-
-    def read(*rows: dict) -> dict:
-        folder = tmp_path / "external"
-        folder.mkdir(exist_ok=True)
-        for name in (POINTS_FILE, MORE_POINTS_FILE):
-            (tmp_path / name).write_text(POINTS)
-        pd.DataFrame([{**ROW, **row} for row in rows]).to_csv(tmp_path / THROUGHPUT_FILE, index=False)
-        shares = NetworkShares({"ResNet50": 0.64, "VGG16": 0.86}, (-2.16, 0.507), ClassShares({}, (1.0, 0.5, 0.1)))
-        kept = training_rows(tmp_path, shares, load_gpus())
-        kept = kept[kept.table != POINTS_TABLE]
-        return {(row.gpu, row.network, row.precision): row.images_per_s for row in kept.itertuples()}
-
-    return read
-
-
-CARD = ("RTX A6000", "ResNet50", "tf32")
-
-
-def test_rows_of_training_are_read_by_gpu_and_precision_small_batches_for_vgg_alone(training):
-    assert training(V100, A6000) == {CARD: 150.0, ("Tesla V100-SXM2-16GB", "ResNet50", "fp32"): 100.0}
-    vgg, card = {**SCRIPT, "network": "VGG16"}, {"gpu": "RTX A6000", "precision": "tf32-conv"}
-    rows = [{**V100, **vgg}, {**card, **vgg, "images_per_s": 200.0}]
-    assert training(*rows)["RTX A6000", "VGG16", "tf32"] == 200.0
-    assert training(*rows, {**V100, **SCRIPT}, {**card, **SCRIPT, "images_per_s": 900.0}) == training(*rows)
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"gpus": 2},
-        {"network": "No such network"},
-        {"batch_size": 32},
-        {"source_repo": "somebody/simulates"},
-        {"gpu": "RTX Unknown"},
-        # AMP that is slower than TF32 didn't run on tensor cores.
-        {"precision": "amp", "images_per_s": 140.0},
-    ],
-)
-def test_rows_of_something_else_do_not_count(training, other):
-    assert training(V100, A6000, {**A6000, "images_per_s": 900.0, **other}) == training(V100, A6000)
 
 
 def test_published_speeds_are_read_by_gpu_and_mlperf_compares_within_a_round():
@@ -182,13 +110,5 @@ def test_published_speeds_are_read_by_gpu_and_mlperf_compares_within_a_round():
     assert mlperf_ratio(speeds, "L4", "A100-PCIE-80GB")[0] == pytest.approx(0.221, abs=0.001)
     assert mlperf_ratio(speeds, "A10G", "A100-PCIE-40GB") is None
     assert mlperf_ratio(speeds, "B200", "A100-PCIE-80GB") is None
-    speeds = forward_speeds(data_folder())
-    resnet = speeds[(speeds.network == "resnet50") & (speeds.pixels == 224)].set_index(["gpu", "version"]).images_per_s
-    assert resnet["GeForce RTX 4090", "pt240"] == 4217.6
-    assert set(speeds.gpu) <= set(load_gpus())
-    images_per_s = load_points(data_folder()).set_index(["gpu", "precision"]).images_per_s
-    assert (
-        images_per_s["H100-SXM5-80GB", "tf32"] == 1893
-        and images_per_s["B200", "amp"] == 3076
-        and images_per_s["A40", "amp"] == 654
-    )
+    found = load_points(data_folder()).set_index(["gpu", "precision"]).images_per_s
+    assert found["H100-SXM5-80GB", "tf32"] == 1893 and found["B200", "amp"] == 3076 and found["A40", "amp"] == 654

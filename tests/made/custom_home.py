@@ -6,27 +6,30 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
+
 from profet_core.catalog.custom_gpus import GPU_COLUMNS
 from profet_core.catalog.instance import FILE_COLUMNS
 from profet_core.files import manifest_checksum, shipped_folder
-from profet_core.transfer.model import (
-    CALIBRATED_NAME,
+from profet_core.layers.rates import (
     CALIBRATED_VERSION,
-    CalibratedGpu,
+    KINDS,
+    UserEffects,
     calibrated_content,
-    load_transfer,
+    load_rates,
 )
+from profet_core.transfer.model import CALIBRATED_NAME
 
-#: Not among the shipped specs; half as fast as V100.
+#: Not among the shipped specs; its costs are those of its peaks.
 GPU, INSTANCE, CELLS, LOG_SD = "Quadro RTX 4000", "desk.q5000", 20, 0.1
-#: Has specs, and TF32, in which it was not measured.
+#: Has specs, and published steps.
 FP32_GPU = "A40"
 _OFFER = {"usd_per_hour": "0.07", "region": "any", "os": "linux", "market": "on-demand", "as_of": "2026-11-21"}
 
 
-def measured(gpu: str, instance: str) -> CalibratedGpu:
-    """Twenty cells of nine networks, in FP32, of which nothing is left to learn."""
-    return CalibratedGpu(gpu, instance, False, CELLS, 9, -0.7, -0.7, LOG_SD, {})
+def measured(gpu: str, instance: str) -> UserEffects:
+    """Twenty cells of nine networks."""
+    return UserEffects(np.zeros(len(KINDS)), LOG_SD, CELLS, gpu, 0.0, instance=instance, networks=9)
 
 
 def make_custom_home(folder: Path) -> Path:
@@ -40,11 +43,11 @@ def make_custom_home(folder: Path) -> Path:
     return folder
 
 
-def write_calibrated(folder: Path, gpus: list[CalibratedGpu]) -> None:
-    """Put what was measured of GPUs beside the folder's analytical model."""
+def write_calibrated(folder: Path, gpus: list[UserEffects]) -> None:
+    """Put what was measured of GPUs beside the folder's rates."""
     content = {
         "schema_version": CALIBRATED_VERSION,
-        "transfer_checksum": load_transfer(folder).checksum,
+        "rates_checksum": load_rates(folder).checksum,
         "gpus": [calibrated_content(gpu) for gpu in gpus],
         "fitted_on": {},
     }

@@ -35,7 +35,7 @@ def test_an_added_gpu_is_predicted_listed_and_priced(document, sample, own):
     rows = predicted(document, sample)
     row = rows.pop("rtx-4080")
     assert rows == before and row["basis"] == "transferred" and row["usd_per_hour"] == 0.25
-    assert "480 images/s of ResNet50, 224 pixels, batch 128: mine" in row["note"]
+    assert "480 images/s of ResNet50 in TF32, 224 pixels, batch 128: mine" in row["note"]
     (listed,) = [one for one in document("instances") if one["name"] == "rtx-4080"]
     assert (listed["gpu"], listed["market"], listed["basis"]) == ("RTX 4080", "own", "transferred")
     assert document("gpus") == [added["gpu"]] == document("gpus", "list")

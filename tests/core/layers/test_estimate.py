@@ -11,8 +11,10 @@ from msgspec.structs import replace
 from profet_core import InputError
 from profet_core.catalog import load_gpus
 from profet_core.catalog.custom_gpus import CustomGpu, with_offers_of
+from profet_core.catalog.gpus import no_less
 from profet_core.errors import Code
 from profet_core.latency import Basis
+from profet_core.layers.custom_gpu import with_custom_gpus
 from profet_core.layers.estimate import (
     NetworkStep,
     Regime,
@@ -39,8 +41,6 @@ from profet_core.layers.rates import (
     work_of,
 )
 from profet_core.training.memory import Verdict
-from profet_core.transfer.custom_gpu import with_custom_gpus
-from profet_core.transfer.rates import no_less
 from profet_core.transfer.targets import host_named
 from tests.codes import codes
 from tests.made.step_times import by_name, values_of
@@ -184,7 +184,7 @@ def test_larger_images_are_never_faster(ask, name):
 
 @pytest.mark.parametrize("name", ["PROFET LeNet5", "mobilenet_v2"])
 def test_more_bandwidth_or_arithmetic_is_never_slower(models, catalog, name):
-    transfer, base = models.transfer, load_gpus()["B200"]
+    base = load_gpus()["B200"]
     own = [
         CustomGpu(
             replace(base, name=f"My card {place:02}", bandwidth_gb_per_s=bandwidth, fp32_tflops=peak),
@@ -196,8 +196,8 @@ def test_more_bandwidth_or_arithmetic_is_never_slower(models, catalog, name):
         )
         for place, (bandwidth, peak) in enumerate([(b, p) for p in (4, 20, 100) for b in (100, 300, 1000, 4000, 16000)])
     ]
-    changed = with_custom_gpus(transfer, own)
-    speeds = [_on(models.with_transfer(changed), catalog, one, name) for one in own]
+    changed = with_custom_gpus(models, own)
+    speeds = [_on(changed, catalog, gpu, name) for gpu in own]
     by_peak = np.array(speeds).reshape(3, 5)
     assert (np.diff(by_peak, axis=1) <= 1e-9).all() and (np.diff(by_peak, axis=0) <= 1e-9).all()
     assert by_peak[0, 0] > by_peak[-1, -1]

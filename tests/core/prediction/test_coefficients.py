@@ -16,7 +16,6 @@ from profet_core.prediction.growth import SIGNS, load_growth
 from profet_core.training.memory import load_memory
 from profet_core.training.scaling_model import load_scaleout
 from profet_core.transfer.model import load_transfer
-from profet_core.transfer.step_model import KINDS
 
 SHIPPED = shipped_folder("models")
 INSTANCES = {"g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge"}
@@ -87,11 +86,10 @@ DAMAGE = {
         ("straggling", "much"),
     ],
     "transfer.json": [
-        ("step", None),
-        ("rates", None),
-        ("step/tail_share", "much"),
-        ("step/instances/p3.2xlarge/kind_log_speeds", [0.1, None, 0.2, 0.3]),
-        ("rates/gpus/A10/compute", float("inf")),
+        ("profiled", None),
+        ("work", None),
+        ("profiled/p3.2xlarge/inferred_log_half_width", "wide"),
+        ("work/p3.2xlarge/mean", [0.1]),
         ("reference", "p9.xlarge"),
     ],
 }
@@ -118,18 +116,11 @@ def test_the_shipped_coefficients_know_every_instance_gpu_and_link(models):
         assert len(content["curves"][name]["share"]) == len(content["curves"][name]["area"]) == 1 + len(SIGNS)
     transfer = models.transfer
     assert set(transfer.instances) == INSTANCES and transfer.reference_gpu == "Tesla V100-SXM2-16GB"
-    assert {name: transfer.step.instances[name].host for name in INSTANCES} == {
+    assert {name: profiled.host.name for name, profiled in transfer.profiled.items()} == {
         **dict.fromkeys(INSTANCES, "broadwell"),
         "g4dn.xlarge": "cascade-lake",
     }
-    for name, row in transfer.step.instances.items():
-        assert len(row.kind_log_speeds) == len(row.benchmark_kinds_ms) == len(KINDS)
-        assert transfer.step.hosts[name].log_sd == 0.13
-    model = models.transfer
-    assert set(model.rates.gpus) == set(model.gpus) and model.rates.gpus["L40S"].tables == 1
-    assert "external/mlperf_resnet50.csv" in model.fitted_on
-    basis = {name: model.basis_of(model.gpus[name]) for name in ("A10G", "H100-SXM5-80GB", "L4")}
-    assert set(basis.values()) == {"transferred"}
+    assert {profiled.host.log_sd for profiled in transfer.profiled.values()} == {0.13}
     model = load_scaleout(SHIPPED)
     assert set(model.link_efficiency) == set(model.widths[False]) == set(Link) and 0 < model.overlap < 1
     assert 300 * model.link_efficiency[Link.NVSWITCH] > 31.5 * model.link_efficiency[Link.PCIE] > 1

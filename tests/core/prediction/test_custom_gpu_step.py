@@ -11,7 +11,7 @@ from profet_core.catalog import load_gpus
 from profet_core.catalog.custom_gpus import custom_gpu_from
 from profet_core.errors import InputError
 from profet_core.prediction.predict import predict
-from tests.core.transfer.test_custom_gpu import RTX_4080, rows_of
+from tests.core.layers.test_custom_gpu import RTX_4080, rows_of
 
 RTX = custom_gpu_from(RTX_4080, load_gpus())
 

@@ -14,6 +14,7 @@ import pytest
 
 from profet_core import ArtifactError, InputError, load_models
 from profet_core.files import default_models_folder, home_folder, manifest_checksum, sha256_hex, shipped_folder
+from profet_core.layers.rates import calibrated_gpus
 from profet_core.prediction.models import custom_models
 from tests.made.custom_home import CELLS, FP32_GPU, GPU, make_custom_home
 from tests.made.members import tiny_member
@@ -220,7 +221,8 @@ def test_their_measurements_date_and_base_are_shown(tmp_path, repository):
     assert found.written == "1970-01-02"
     assert found.base_ships and len(found.networks) == 15
     assert found.instances == load_models(repository / "models").instances
-    assert [(one.gpu, one.cells) for one in found.calibrated] == [(FP32_GPU, CELLS), (GPU, CELLS)]
+    measured = calibrated_gpus(load_models(home))
+    assert {name: effects.rows for name, effects in measured.items()} == {FP32_GPU: CELLS, GPU: CELLS}
     # Other models beneath.
     manifest = json.loads((home / "manifest.json").read_text()) | {"seed": 7}
     (home / "manifest.json").write_text(json.dumps({**manifest, "checksum": manifest_checksum(manifest)}))

@@ -318,7 +318,7 @@ def estimates(log_sd: np.ndarray | None) -> Estimates:
 def test_estimates_fill_their_rows_of_a_table_held_at_the_floor():
     log_sd = np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
     gpu, host = load_gpus()["Tesla T4"], host_named("milan")
-    empty = StepTable.unknown(tuple(StepTarget(gpu, host, name) for name in ("anchor", "b", "a")), (), 3)
+    empty = StepTable.unknown(tuple(StepTarget(gpu, host, name) for name in ("anchor", "b", "a")), 3)
     found = estimates(log_sd)
     table = found.in_table(empty, {"anchor": 0, "b": 1, "a": 2})
     np.testing.assert_array_equal(table.latency_ms, [[np.nan] * 3, [5.0, 4.0, 7.0], [10.0, 20.0, 30.0]])

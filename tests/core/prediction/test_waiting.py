@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from profet_core import Profile, ProfileMeta, predict, read_profile
+from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import profile_batch
 from profet_core.errors import Code
 from profet_core.prediction.checks import diagnose, host_times_ms, input_wait_ms, without_input_wait
-from profet_core.prediction.other_gpus import profiled_steps
-from profet_core.prediction.targets import find_anchor
+from profet_core.transfer.work import StepTimes
 
 
 def profile(busy_us: float, idle_us: float = 0.0, *, source="operations", host=None, **meta) -> Profile:
@@ -169,15 +169,12 @@ def test_pytorchs_host_times_add_up_without_waits():
 
 def test_the_host_s_own_time_is_that_of_launches_and_a_light_one_lets_a_fast_gpu_be_faster(models, catalog):
     """A PyTorch step whose gaps say many launches, and whose host says few."""
-    step_model = models.transfer.step
-    floors = []
+    launches_ms = []
     for meta in (IN_PYTORCH, ProfileMeta(framework="TensorFlow 2.21")):
         batch = profile_batch([hosted(meta, aten_conv2d=6_000.0)], "p3.2xlarge", np.array([105.0]))
-        anchor = find_anchor(models, catalog, "p3.2xlarge")
-        steps = profiled_steps(models, models.method("default"), batch, anchor, tf32=True)[1].steps
-        floors.append(step_model.floor_ms(steps.parts, "p3.2xlarge", steps.latency_ms)[0])
-    slowdown = step_model.instances["p3.2xlarge"].profiling_slowdown
-    assert slowdown > 1.5 and floors[0] == pytest.approx(6 / slowdown) and floors[1] > 20
+        times = StepTimes.of(load_operation_classes(), batch.inputs, host_times_ms(batch.profiles))
+        launches_ms.append(times.launch_ms[0])
+    assert launches_ms[0] < 6 / 1.5 and launches_ms[1] > 20
     light, heavy = (
         predict(
             models, catalog, hosted(aten_conv2d=us), "p3.2xlarge", latency_ms=105.0, targets=["p5.4xlarge"]

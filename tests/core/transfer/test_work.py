@@ -1,15 +1,17 @@
-"""Work of a profiled step from its class times, and its launches, by idle time and by number of kernels."""
+"""What class times say of a step: its work and kernels, its launches and its latency."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from profet_core.transfer.step_model import GROUPS, WorkReader, floor_of, readers_of
-from tests.made.step_model import STEP_MODEL, made_parts
+from profet_core.ensemble.classes import load_operation_classes
+from profet_core.ensemble.members import profile_batch
+from profet_core.transfer.work import GROUPS, StepTimes, WorkReader, readers_of
+from profet_profiles import Profile
 
 INPUTS = len(GROUPS) + 1
-#: A hundred kernels in every step, of 0.4 ms each, and 2.5 of one kind of work per millisecond.
+#: A hundred kernels in every step, and 2.5 of one kind of work per millisecond.
 HUNDRED = WorkReader(
     mean=np.zeros(INPUTS),
     scale=np.ones(INPUTS),
@@ -17,7 +19,6 @@ HUNDRED = WorkReader(
     width=1.0,
     typical={"convolution": 2.5},
     weights=np.array([[np.log(1.1), np.log(100.0)], *np.zeros((INPUTS + 1, 2))]),
-    launch_ms=0.4,
 )
 CONTENT = {
     "mean": [0.0] * INPUTS,
@@ -26,55 +27,51 @@ CONTENT = {
     "width": 1.0,
     "typical": {"convolution": 2.5},
     "weights": [[0.0, 0.0]] * (INPUTS + 2),
-    "launch_ms": 0.4,
 }
 
 
-def floor_ms(latency_ms: float | None = None, **parts) -> float:
-    known_ms = None if latency_ms is None else np.array([latency_ms])
-    return float(floor_of(STEP_MODEL, HUNDRED, "fast", made_parts(**parts), known_ms)[0])
-
-
-def by_idle_time(**parts) -> float:
-    return float(STEP_MODEL.floor_ms(made_parts(**parts), "fast", None)[0])
+def times(busy: float = 100.0, idle: float = 0.0, copy: float = 0.0, host: float = np.inf) -> StepTimes:
+    columns = (np.array([value]) for value in (busy, copy, idle, host))
+    return StepTimes(np.full((1, len(GROUPS)), busy / len(GROUPS)), *columns)
 
 
 def test_work_grows_with_the_times_and_kernels_do_not():
     for ms in (1.0, 4.0):
         groups_ms = np.full((1, len(GROUPS)), ms)
-        assert HUNDRED.kernels(groups_ms) == pytest.approx([100.0])
-        assert HUNDRED.amounts(groups_ms)["convolution"] == pytest.approx([2.5 * ms * len(GROUPS)])
+        amounts, kernels = HUNDRED.read(groups_ms)
+        assert kernels == pytest.approx([100.0])
+        assert amounts["convolution"] == pytest.approx([2.5 * ms * len(GROUPS)])
 
 
-def test_idle_time_counts_half_in_a_step_that_its_gpu_bounds_and_alone_in_one_that_waits():
-    assert floor_ms(idle=5.0) == pytest.approx((by_idle_time(idle=5.0) * 40) ** 0.5)
-    # Idle 60 % of the busy time, half way from one to the other: a quarter.
-    assert floor_ms(idle=60.0) == pytest.approx(by_idle_time(idle=60.0) ** 0.75 * 40**0.25)
-    assert floor_ms(idle=150.0) == pytest.approx(by_idle_time(idle=150.0))
+def test_classes_are_summed_to_groups_and_an_operation_of_none_is_busy():
+    operations = {"Device_Conv2D": 8e4, "Device_DepthwiseConv2dNativeBackpropFilter": 5e3, "Device_Odd": 1e3}
+    profile = Profile({**operations, "Device__Recv": 4e3, "Device_IDLE": 3e3, "Device_MatMul": 1e4, "Host_IDLE": 2e5})
+    batch = profile_batch([profile], "g4dn.xlarge", np.array([100.0]))
+    read = StepTimes.of(load_operation_classes(), batch.inputs, np.array([np.inf]))
+    by_group = dict(zip((names[0] for names in GROUPS), read.groups_ms[0].tolist(), strict=True))
+    assert {name: ms for name, ms in by_group.items() if ms} == {
+        "convolution": 80.0,
+        "matrix product": 10.0,
+        "depthwise": 5.0,
+    }
+    assert (read.busy_ms[0], read.copy_ms[0], read.idle_ms[0]) == pytest.approx((96.0, 4.0, 3.0))
 
 
-def test_a_hiccup_of_the_idle_time_counts_as_its_square_root():
-    assert floor_ms(idle=12.0) / floor_ms(idle=5.0) == pytest.approx(
-        (by_idle_time(idle=12.0) / by_idle_time(idle=5.0)) ** 0.5
-    )
-
-
-def test_the_host_s_own_time_says_all_and_no_step_is_shorter_than_its_launches():
-    assert floor_ms(idle=5.0, host=30.0) == pytest.approx(by_idle_time(idle=5.0, host=30.0))
-    assert floor_ms(latency_ms=11.0, idle=5.0) == pytest.approx(11.0)
+def test_a_step_is_its_work_or_its_launches():
+    assert times().latency_ms == pytest.approx([101.9], rel=1e-3)
+    assert times(copy=10.0).latency_ms == pytest.approx([113.4], rel=1e-3)
+    # Launches bound a step whose GPU waits, which takes longer while it is profiled.
+    assert times(busy=5.0, idle=195.0).latency_ms == pytest.approx([200 / 1.7], rel=0.15)
+    # The host's own time says what launches take, at most the step.
+    assert times(idle=5.0, host=51.0).launch_ms == pytest.approx([30.0])
+    assert times(busy=5.0, idle=29.0, host=500.0).launch_ms == pytest.approx([20.0])
 
 
 @pytest.mark.parametrize(
     "change",
-    [
-        {"weights": [[0.0]]},
-        {"typical": {}},
-        {"scale": [0.0] * INPUTS},
-        {"mean": [float("nan")] * INPUTS},
-        {"launch_ms": float("inf")},
-    ],
+    [{"weights": [[0.0]]}, {"typical": {}}, {"scale": [0.0] * INPUTS}, {"mean": [float("nan")] * INPUTS}],
 )
 def test_arrays_that_do_not_belong_together_are_refused(change):
-    assert readers_of({"p3.2xlarge": CONTENT})["p3.2xlarge"].launches_ms(np.ones((1, len(GROUPS)))) == 0.4
+    assert readers_of({"p3.2xlarge": CONTENT})["p3.2xlarge"].read(np.ones((1, len(GROUPS))))[1] == 1.0
     with pytest.raises(ValueError):
         readers_of({"p3.2xlarge": {**CONTENT, **change}})

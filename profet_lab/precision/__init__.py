@@ -1,1 +1,0 @@
-"""Fit and judge the speed-up of AMP and TF32 on published pairs."""

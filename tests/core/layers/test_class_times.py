@@ -1,0 +1,53 @@
+"""Times of operation classes on another GPU or in another precision."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from profet_core.catalog.gpus import AMP, CHANNELS_LAST, FP32, PLAIN, TF32, load_gpus
+from profet_core.ensemble.classes import load_operation_classes
+from profet_core.ensemble.members import profile_batch
+from profet_core.layers.class_times import UNKNOWN_AS, Place, log_class_factors, mapped_inputs
+from profet_core.layers.rates import mode_of, rate_model_of
+from profet_profiles import Profile
+
+
+def place(gpu: str, precision: str = FP32, code: str = PLAIN) -> Place:
+    return Place(load_gpus()[gpu], mode_of(load_gpus()[gpu], precision, code))
+
+
+def test_a_way_and_back_is_none_and_a_faster_gpu_takes_less_in_every_class(models):
+    model = rate_model_of(models)
+    slow, fast = place("Tesla T4"), place("H100-SXM5-80GB", TF32)
+    there, back = log_class_factors(model, slow, fast), log_class_factors(model, fast, slow)
+    assert there.keys() == back.keys() and UNKNOWN_AS in there
+    assert {*there} == {*load_operation_classes().device} - {"idle", "copy"}
+    for name, factor in there.items():
+        assert factor == pytest.approx(-back[name]) and factor < -math.log(3)
+    assert set(log_class_factors(model, slow, slow).values()) == {0.0}
+
+
+def test_half_precision_gains_most_in_convolutions_that_channels_last_runs(models):
+    model = rate_model_of(models)
+    for gpu in ("Tesla T4", "A100-SXM4-40GB", "GeForce RTX 4090"):
+        plain, last = (
+            log_class_factors(model, place(gpu, AMP, code), place(gpu, TF32)) for code in (PLAIN, CHANNELS_LAST)
+        )
+        for name in ("convolution", "batch norm", "activation", "addition"):
+            assert 0 < plain[name] < math.log(4) and last[name] > plain[name], (gpu, name)
+
+
+def test_gaps_and_copies_stay_and_an_operation_of_no_class_goes_with_elementwise_ones(models):
+    profile = Profile({"Device_Conv2D": 8e4, "Device_Odd": 1e3, "Device__Recv": 4e3, "Device_IDLE": 3e3})
+    inputs = profile_batch([profile, profile], "p3.2xlarge", None).inputs
+    here, there = place("GeForce RTX 3090", TF32), place("Tesla V100-SXM2-16GB")
+    mapped = mapped_inputs(rate_model_of(models), inputs, [here, there], there)
+    factors, classes = log_class_factors(rate_model_of(models), here, there), load_operation_classes()
+    changed = dict(zip(classes.names, (mapped.classes_ms / np.maximum(inputs.classes_ms, 1e-12))[0], strict=True))
+    assert changed["convolution"] == pytest.approx(math.exp(factors["convolution"]))
+    assert changed["idle"] == changed["copy"] == 1.0
+    assert (mapped.unknown_ms / inputs.unknown_ms)[0, 0] == pytest.approx(math.exp(factors[UNKNOWN_AS]))
+    np.testing.assert_array_equal(mapped.classes_ms[1], inputs.classes_ms[1])
