@@ -134,12 +134,14 @@ def calibrate_formula(formula: MemoryFormula, cells: pd.DataFrame) -> MemoryForm
     return replace(formula, log_scale=_likeliest_scale(held_out_log_room(cells), cells["ran"]))
 
 
-def _likeliest_scale(room: np.ndarray, ran: pd.Series, known: float = 0.0, times: np.ndarray | float = 1.0) -> float:
+def _likeliest_scale(
+    room: np.ndarray, ran: pd.Series, known_scale: float = 0.0, times: np.ndarray | float = 1.0
+) -> float:
     """Return the most likely scale of what ran; each `room` has the logistic scale hypot(known, scale x times)."""
     sign = np.where(ran, 1.0, -1.0)
 
     def loss(log_scale: float) -> float:
-        return -log_expit(sign * room / np.hypot(known, np.exp(log_scale) * times)).sum()
+        return -log_expit(sign * room / np.hypot(known_scale, np.exp(log_scale) * times)).sum()
 
     return float(np.exp(minimize_scalar(loss, bounds=(np.log(0.005), np.log(1.0)), method="bounded").x))
 

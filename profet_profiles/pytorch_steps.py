@@ -340,14 +340,14 @@ def _without_recomputed(host: Rows, codes: np.ndarray, check_time: Callable[[], 
     return codes
 
 
-def _is_alike(one: tuple[str, bool, Counter[int]], other: tuple[str, bool, Counter[int]]) -> bool:
+def _is_alike(first: tuple[str, bool, Counter[int]], other: tuple[str, bool, Counter[int]]) -> bool:
     """Return True for work before two updates that is of the same kind, of more or fewer passes."""
-    if one[:2] != other[:2]:
+    if first[:2] != other[:2]:
         return False
-    totals = one[2].total(), other[2].total()
+    totals = first[2].total(), other[2].total()
     if not all(totals):
         return totals[0] == totals[1]
-    common = sum(min(count / totals[0], other[2][key] / totals[1]) for key, count in one[2].items())
+    common = sum(min(count / totals[0], other[2][key] / totals[1]) for key, count in first[2].items())
     return common >= _ALIKE_SHARE
 
 

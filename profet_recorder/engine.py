@@ -39,12 +39,12 @@ def keras_flavour(model: object) -> str | None:
     return next((package for package in _packages(model) if package in ("keras", "tf_keras")), None)
 
 
-def framework_of(thing: object) -> str | None:
+def framework_of(trained: object) -> str | None:
     """Return the framework of a model or an optimizer; None if it is of none; of Keras' other backends the name."""
-    flavour = keras_flavour(thing)
+    flavour = keras_flavour(trained)
     if flavour == "keras" and (backend := keras_backend()):
         return backend
-    packages = _packages(thing)
+    packages = _packages(trained)
     if flavour or "tensorflow" in packages:
         return TENSORFLOW
     return PYTORCH if "torch" in packages else None
@@ -77,9 +77,9 @@ def imported_framework() -> str:
     return loaded[0]
 
 
-def _packages(thing: object) -> list[str]:
-    """Return packages of the thing's classes, the most derived first."""
-    return [kind.__module__.partition(".")[0] for kind in type(thing).__mro__]
+def _packages(instance: object) -> list[str]:
+    """Return the packages of an object's classes, the most derived first."""
+    return [kind.__module__.partition(".")[0] for kind in type(instance).__mro__]
 
 
 class Patches:

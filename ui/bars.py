@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import streamlit as st
@@ -56,6 +57,7 @@ class BarRow(Struct, frozen=True, kw_only=True):
     Attributes
     ----------
     key : what tells the row from others.
+    name : empty where it belongs to the row above.
     marks : small words behind the name.
     tag : what it is recommended for.
     first : it stands above the line below the recommended rows.
@@ -86,17 +88,22 @@ class BarAxis(NamedTuple):
 
 
 def show_bars(
-    axes: Sequence[BarAxis], rows: Sequence[BarRow], title: str, key: str, on_pick: Callable[[str], None] | None = None
+    axes: Sequence[BarAxis],
+    rows: Sequence[BarRow],
+    title: str,
+    key: str,
+    on_pick: Callable[[str], None] | None = None,
+    legend: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Show rows from top to bottom in their order; an axis stays while its bars move from their usual values.
 
-    `on_pick` is called with the key of a row that is clicked, or chosen by keyboard.
+    `on_pick` is called with the key of a row that is clicked, or chosen by keyboard. `legend`: color -> what has it.
     """
 
     def picked() -> None:
         # What a browser sends may be anything.
         row = st.session_state[key].get("open")
-        if on_pick is not None and row in [one.key for one in rows]:
+        if on_pick is not None and row in [known.key for known in rows]:
             on_pick(row)
 
     kept = [row for row in rows if row.kept]
@@ -108,7 +115,10 @@ def show_bars(
     drawn = [asdict(row) | {"bars": [asdict(bar) | {"end": bar.end} for bar in row.bars]} for row in rows]
     component("bars", Path(__file__).parent / "assets")(
         key=key,
-        data={"title": title, "charts": charts, "bars": drawn, "opens": on_pick is not None},
+        data={
+            **{"title": title, "charts": charts, "bars": drawn, "opens": on_pick is not None},
+            "legend": [*legend.items()],
+        },
         on_open_change=picked,
     )
 

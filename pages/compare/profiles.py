@@ -25,19 +25,7 @@ from profet_profiles.profet_json import write_profile
 from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_profiles.units import US_PER_MS, format_ms, format_significant, format_usd
 from ui.bars import Bar, BarAxis, BarRow, show_bars
-from ui.charts import (
-    BLUE,
-    GRAY,
-    ORANGE,
-    Figure,
-    Part,
-    framed,
-    no_markup,
-    show_chart,
-    show_legend,
-    text_color,
-    value_axis,
-)
+from ui.charts import BLUE, GRAY, ORANGE, show_legend
 from ui.columns import instance_column, price_column
 from ui.curves import value_of
 from ui.custom import named_network, profile_in_slot, profile_to_predict, remove_profiles, set_recorded
@@ -281,8 +269,6 @@ _MAX_PROFILES, _MAX_LETTERS = 8, 48
 #: against the light and the dark background.
 _MAX_NETWORKS = 6
 PROFILE_COLORS = ("#5454ee", "#b98f03", "#c13e80", "#589257", "#119bdf", "#915f1f", "#fc3f5a", "#9090b4")
-#: Pixels of a bar and around the bars; empty bars between two groups.
-_BAR_PX, _AROUND_PX, _BETWEEN = 19, 90, 0.7
 #: Operations in the other chart, whose others are one bar; short names leave a phone room for the bars.
 _MAX_OPERATIONS, _OPERATION_LETTERS = 12, 23
 #: Labels of what the file says that are not just its field in words.
@@ -331,7 +317,12 @@ def show_comparison(resources: Resources, compared: Sequence[Candidate], toolbar
         for plans in by_profile[:_MAX_PROFILES]
     ]
     with chart_place:
-        show_chart(comparison_chart(known, drawn_plans, metric), "compare-bars")
+        legend = {
+            color: _cut(candidate.name.replace(" pixels", " px"), _MAX_LETTERS)
+            for candidate, color in zip(known, PROFILE_COLORS, strict=False)
+        }
+        bars, title = comparison_bars(known, drawn_plans, metric), f"{_TITLES[metric]} per instance and profile"
+        show_bars([BarAxis("compare-bars", _TITLES[metric])], bars, title, "compare", legend=legend)
     if len(known) > _MAX_PROFILES:
         st.caption(f"The chart shows the first {_MAX_PROFILES} profiles. The table has all {len(known)}.")
     result_table(
@@ -387,58 +378,23 @@ def _column(place: int, name: str, plans: Sequence[Plan | None], metric: str) ->
     )
 
 
-def comparison_chart(known: Sequence[Candidate], drawn: Sequence[Sequence[Plan | None]], metric: str) -> Figure:
-    """Draw a group of bars for each instance, with a bar in each profile's color, and its interval.
+def comparison_bars(known: Sequence[Candidate], drawn: Sequence[Sequence[Plan | None]], metric: str) -> list[BarRow]:
+    """Return a group of bars for each instance, with a bar in each profile's color, and its interval.
 
     `drawn`: of each profile its plan on each instance, None where it has none.
     """
-    words, traces, color = _WORDS[metric], list[Part](), text_color()
-    names = {row: plan.name for plans in drawn for row, plan in enumerate(plans) if plan is not None}
-    high_row, labels = len(known) + _BETWEEN, list[tuple[float, float, str]]()
-    for place, (candidate, plans, bar_color) in enumerate(zip(known, drawn, PROFILE_COLORS, strict=False)):
-        bars = [(row * high_row + place, plan, _ends(plan, metric)) for row, plan in enumerate(plans) if plan]
-        name = no_markup(_cut(candidate.name.replace(" pixels", " px"), _MAX_LETTERS - 2))
-        labels += [(end, y, words(value)) for y, _, (value, _, high) in bars for end in [high or value]]
-        traces.append(
-            {
-                **{"type": "bar", "orientation": "h", "name": name, "width": 0.84},
-                "x": [value for *_, (value, _, _) in bars],
-                "y": [y for y, *_ in bars],
-                "marker": {"color": bar_color},
-                "error_x": {
-                    **{"type": "data", "symmetric": False, "color": color, "thickness": 1.2, "width": 3},
-                    "array": [0 if high is None else high - value for *_, (value, _, high) in bars],
-                    "arrayminus": [0 if low is None else value - low for *_, (value, low, _) in bars],
-                },
-                "hovertext": [
-                    f"{name}<br>{no_markup(plan.name_and_code)}: {words(value)}<br>{plan.basis.word}"
-                    for _, plan, (value, _, _) in bars
-                ],
-                "hoverinfo": "text",
-            }
-        )
-    ends, places, texts = zip(*labels, strict=True)
-    traces.append(
-        {
-            **{"type": "scatter", "mode": "text", "x": ends, "y": places, "textposition": "middle right"},
-            **{"text": [f"\N{NO-BREAK SPACE}{text}" for text in texts], "hoverinfo": "skip", "showlegend": False},
-            "cliponaxis": False,
-        }
-    )
-    rows = max(names) + 1
-    return framed(
-        traces,
-        x=value_axis(_TITLES[metric], {"range": [0, 1.15 * max(ends)], "nticks": 6, "zeroline": False}),
-        y={
-            "range": [rows * high_row - 0.5, -0.5 - _BETWEEN],
-            "tickvals": [row * high_row + (len(known) - 1) / 2 for row in names],
-            "ticktext": [no_markup(name) for name in names.values()],
-            **{"ticksuffix": "  ", "fixedrange": True, "showgrid": False, "zeroline": False},
-        },
-        height=round(_BAR_PX * rows * high_row) + _AROUND_PX,
-        name=f"{_TITLES[metric]} per instance, one bar per profile",
-        layout={"barmode": "overlay"},
-    )
+    words, rows = _WORDS[metric], list[BarRow]()
+    for plans in zip(*drawn, strict=True):
+        # Bars without a name belong to the one above.
+        name = next((plan.name for plan in plans if plan is not None), "")
+        for candidate, plan, color in zip(known, plans, PROFILE_COLORS, strict=False):
+            if plan is not None:
+                value, low, high = _ends(plan, metric)
+                hover = f"{plan.name_and_code}\n{candidate.name}: {words(value)}\n{plan.basis.word}"
+                bar = Bar(color=color, value=value, low=low, high=high, text=words(value), hover=hover)
+                rows.append(BarRow(key=f"{plan.label}:{candidate.held.key}", name=name, bars=(bar,)))
+                name = ""
+    return rows
 
 
 def _cut(name: str, most: int) -> str:

@@ -411,7 +411,7 @@ PREDICT_KEYS: Keys = {
 }
 
 
-class EachPrediction(Struct, frozen=True):
+class ComparedPrediction(Struct, frozen=True):
     """Prediction for one profile with the steps used for it; None if its anchor is unknown, or it is refused.
 
     `refusal` says why it can't be predicted, `doubt` why its latency was ignored, one line each; else empty.
@@ -423,24 +423,24 @@ class EachPrediction(Struct, frozen=True):
     doubt: str = ""
 
 
-def answer_compare(context: Context, questions: Iterable[ProfileQuestion]) -> list[EachPrediction]:
+def answer_compare(context: Context, questions: Iterable[ProfileQuestion]) -> list[ComparedPrediction]:
     """Predict each profile from its own anchor and latency; a refused one does not affect the others."""
-    return [_each(context, question) for question in questions]
+    return [_compared(context, question) for question in questions]
 
 
-def _each(context: Context, question: ProfileQuestion) -> EachPrediction:
+def _compared(context: Context, question: ProfileQuestion) -> ComparedPrediction:
     models, catalog = context.models, context.catalog
     models.method(question.method)
     if isinstance(question.profile, NetworkProfile):
         try:
-            return EachPrediction(question.profile, predicted_question(context, question))
+            return ComparedPrediction(question.profile, predicted_question(context, question))
         except (InputError, NoPredictionError) as error:
-            return EachPrediction(question.profile, refusal=str(error))
+            return ComparedPrediction(question.profile, refusal=str(error))
     profile, latency_ms, doubt = counted(question.profile, question.latency_ms), question.latency_ms, ""
     if refused := refusal_by(models, profile, question.network):
-        return EachPrediction(profile, refusal=refused)
+        return ComparedPrediction(profile, refusal=refused)
     if question.anchor is None:
-        return EachPrediction(profile)
+        return ComparedPrediction(profile)
     anchor = find_anchor(models, catalog, question.anchor)
     try:
         if latency_ms is not None:
@@ -451,8 +451,8 @@ def _each(context: Context, question: ProfileQuestion) -> EachPrediction:
         prediction = predicted_profile(context, structs.replace(question, without_latency=True), profile, latency_ms)
     except InputError as error:
         # The method doesn't support this anchor.
-        return EachPrediction(profile, refusal=str(error), doubt=doubt)
-    return EachPrediction(profile, prediction, doubt=doubt)
+        return ComparedPrediction(profile, refusal=str(error), doubt=doubt)
+    return ComparedPrediction(profile, prediction, doubt=doubt)
 
 
 class Placement(Struct, frozen=True):

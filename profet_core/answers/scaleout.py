@@ -256,10 +256,10 @@ class HowMany(Struct, frozen=True):
                 f"all, each GPU would have {self.other_batch:g}: no step is known at that batch."
             )
         else:
-            one = self.other
+            kept = self.other
             other = (
-                f"With {one.step.batch_per_gpu} per GPU, {one.step.batch_size:,} in all: "
-                f"{format_time(one.epoch_s)} per epoch, {format_usd(one.epoch_usd)}."
+                f"With {kept.step.batch_per_gpu} per GPU, {kept.step.batch_size:,} in all: "
+                f"{format_time(kept.epoch_s)} per epoch, {format_usd(kept.epoch_usd)}."
             )
         times = step.batch_size / self.one_gpu_batch
         if times == 1:

@@ -156,16 +156,16 @@ def _rank(row: Instance) -> tuple[int, bool, bool, float]:
     return market, not row.custom, row.region != HOME_REGION, row.usd_per_hour
 
 
-def _check_same(one: Instance, other: Instance, columns: Sequence[str]) -> None:
+def _check_same(row: Instance, other: Instance, columns: Sequence[str]) -> None:
     for column in columns:
-        first, second = getattr(one, column), getattr(other, column)
+        first, second = getattr(row, column), getattr(other, column)
         if first != second:
             raise CatalogError(
-                f"{one.name}: {column} is {first!r} in one row and {second!r} in another: make them equal."
+                f"{row.name}: {column} is {first!r} in one row and {second!r} in another: make them equal."
             )
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, names: Iterable[str]) -> str:
     """End of an unknown name's message: the three most similar names, or the first three.
 
     >>> nearest("g4dn.xlagre", ["p3.2xlarge", "g4dn.xlarge"])
@@ -173,7 +173,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """
     import difflib
 
-    names = list(known)
+    names = list(names)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or names[:3]
     return f"choose one of {', '.join(close)}, or another that `profet instances` lists"
 
@@ -399,7 +399,7 @@ def _what_there_is(field: str, offer_filter: OfferFilter, offers: Sequence[Insta
 def filter_words(offer_filter: OfferFilter, options: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Field that filters -> what is chosen of `Catalog.filter_options`, in words: 'T4 or V100', 'not Verda'."""
 
-    def some(name: str, words: Callable[[str], str] = str) -> str:
+    def chosen_words(name: str, words: Callable[[str], str] = str) -> str:
         chosen = getattr(offer_filter, name)
         # Those that aren't chosen, if they are few beside the others.
         excepted = [option for option in options[name] if option not in chosen]
@@ -409,13 +409,13 @@ def filter_words(offer_filter: OfferFilter, options: Mapping[str, Sequence[str]]
             return ""
         return f"not {' or '.join(map(words, excepted))}" if excepted else " or ".join(map(words, chosen))
 
-    found = {
-        "gpu": some("gpu"),
-        "provider": some("provider", cloud_words),
+    words_by_field = {
+        "gpu": chosen_words("gpu"),
+        "provider": chosen_words("provider", cloud_words),
         "region": offer_filter.region,
         "market": offer_filter.market,
         "min_memory_gib": offer_filter.min_memory_gib and f"{offer_filter.min_memory_gib:g} GiB or more",
         "gpu_count": offer_filter.gpu_count and f"GPUs in a machine: {' or '.join(map(str, offer_filter.gpu_count))}",
         "confidence": offer_filter.confidence and f"confidence: {CONFIDENCE_LABELS[offer_filter.confidence]}",
     }
-    return {name: words for name, words in found.items() if words}
+    return {name: words for name, words in words_by_field.items() if words}

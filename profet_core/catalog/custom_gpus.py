@@ -239,9 +239,9 @@ def parse_custom_gpus(text: str, shipped: Gpus) -> tuple[CustomGpu, ...]:
         raise CatalogError(f"{what}: {error}") from None
 
 
-def checked_custom_gpus(found: Iterable[CustomGpu]) -> tuple[CustomGpu, ...]:
+def checked_custom_gpus(gpus: Iterable[CustomGpu]) -> tuple[CustomGpu, ...]:
     """Return the GPUs; raises InputError if one appears twice or there are too many."""
-    rows = tuple(found)
+    rows = tuple(gpus)
     names = [row.instance for row in rows]
     twice = next((row.name for row in rows if names.count(row.instance) > 1), None)
     if twice is not None:

@@ -153,7 +153,10 @@ class Gpus(dict[str, Gpu]):
         if memory_gib is None:
             same = self.matching(name)
         else:
-            same = [gpu for gpu in self.named(name) if gpu.has_memory(memory_gib)]
+            # Drivers call a card with more memory the same.
+            spellings = (name, f"{name} {memory_gib:g}GB")
+            by_spelling = ([gpu for gpu in self.named(text) if gpu.has_memory(memory_gib)] for text in spellings)
+            same = next(filter(None, by_spelling), [])
         matching = _of_form(name, same) if len(same) > 1 else same
         if matching and (memory_gib is None or len(matching) == 1) and len({gpu.speed for gpu in matching}) == 1:
             # As fast with more memory, as the V100 is: the first one, which has less.
@@ -191,6 +194,8 @@ class Gpus(dict[str, Gpu]):
         same = self._by_bare.get(_bare(name), [])
         if not same and not is_part_of_a_gpu(name) and not is_laptops(name):
             same = self._by_model.get(gpu_model(name).lower(), [])
+        if not same and (memory_gib := memory_in_name_gib(name)):
+            same = [gpu for gpu in self.named(_MEMORY.sub("", name)) if gpu.has_memory(memory_gib)]
         return [gpu for gpu in same if gpu.name not in self.own] or same
 
     def matching(self, name: str) -> list[Gpu]:

@@ -243,7 +243,9 @@ class CostTable(RowSequence["Plan"], frozen=True, eq=False, kw_only=True, dict=T
                 return known_values(getattr(self, name))
             case "interval":
                 ends = zip(*(e.tolist() for e in (self.low_s, self.high_s, self.low_usd, self.high_usd)), strict=True)
-                return [None if math.isnan(each[1]) else TotalInterval(*each) for each in ends]
+                return [
+                    None if math.isnan(high_s) else TotalInterval(low_s, high_s, *usd) for low_s, high_s, *usd in ends
+                ]
         return super().column(name)
 
     def __len__(self) -> int:

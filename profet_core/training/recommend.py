@@ -96,10 +96,10 @@ def _time_ratios(table: CostTable, a: np.ndarray, b: np.ndarray) -> tuple[FloatA
     deviation = np.where(same_gpu, abs(of_a - of_b), sd_of_ratio(of_a, of_b, correlation))
     has_interval = ~np.isnan(of_a) & ~np.isnan(of_b)
     instances, relative_to = np.array([offer.name for offer in steps.offers]), np.array(steps.relative_to)
-    for one, other in ((b, a), (a, b)):
+    for plan_rows, relative_rows in ((b, a), (a, b)):
         # What follows from the other one shares its errors.
-        follows = has_interval & (relative_to[one] == instances[other])
-        deviation = np.where(follows, steps.relative_log_sd[one], deviation)
+        follows = has_interval & (relative_to[plan_rows] == instances[relative_rows])
+        deviation = np.where(follows, steps.relative_log_sd[plan_rows], deviation)
     scaling_log_sd = combined_sd(steps.scaling_log_sd[a], steps.scaling_log_sd[b])
     differ = has_interval & ~(same_gpu & same_gpus) & (scaling_log_sd > 0)
     deviation = np.where(differ, combined_sd(deviation, scaling_log_sd), deviation)

@@ -339,10 +339,10 @@ def _confidence(advice: Recommended) -> list[str]:
 
 def _other_criterion(plan: Plan, rival: Plan, other: Criterion) -> str:
     """If two plans are tied by one criterion, name the better one by the other criterion."""
-    for one, against in ((plan, rival), (rival, plan)):
-        chance = certainty_of(one, against, other)
-        if chance is not None and is_claimed(chance, one, against):
-            return f"{one.phrase} is {other}: {format_certainty(chance)} sure."
+    for better, against in ((plan, rival), (rival, plan)):
+        chance = certainty_of(better, against, other)
+        if chance is not None and is_claimed(chance, better, against):
+            return f"{better.phrase} is {other}: {format_certainty(chance)} sure."
     return f"Neither is clearly {other}."
 
 

@@ -47,7 +47,7 @@ def test_a_module_is_a_file_and_its_layer(contributing, tree):
 
 def test_a_gpu_is_a_row_an_instance_a_row_and_a_price_and_a_cloud_told_by_its_machines_names(contributing, tree):
     followed(contributing, tree, "Add a GPU")
-    row = predicted(tree, "my.rtx3060")
+    row = predicted(tree, "my.rtx2000")
     assert row["basis"] == "transferred" and 0 < row["low_ms"] < row["latency_ms"] < row["high_ms"]
     assert "data sheet" in row["note"] or "published" in row["note"]
     listed = followed(contributing, tree, "Add an instance")[-2]

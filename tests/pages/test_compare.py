@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-from plotly.graph_objects import Figure
 
-from pages.compare.profiles import PROFILE_COLORS, Candidate, _cut, compare, comparison_chart, with_answers
+from pages.compare.profiles import PROFILE_COLORS, Candidate, _cut, compare, comparison_bars, with_answers
 from profet_core import predict, read_profile
 from profet_core.answers.predict import placements
 from profet_core.offers import cost_usd
@@ -23,6 +20,7 @@ from tests.pages.conftest import (
     column,
     compared,
     custom,
+    drawn_bars,
     give,
     go,
     inside,
@@ -64,7 +62,7 @@ def test_it_starts_with_predict_s_profile_and_two_samples(open_app, models, cata
             compared(app)[title(sample)],
             predicted_ms(models, catalog, sample.profile, sample.anchor, sample.latency_ms),
         )
-    assert len(app.get("plotly_chart")) == 1 and not app.expander[0].proto.expanded
+    assert drawn_bars(app)["compare-bars"] and not app.expander[0].proto.expanded
     app.multiselect(key="compare_samples").unselect(VGG).run()
     assert list(compared(app)) == [title(samples[name]) for name in names if name != VGG]
     again = open_app("compare", **dict(app.query_params))
@@ -189,17 +187,18 @@ def test_the_chart_has_a_color_a_profile_and_a_group_an_instance(catalog, sample
         steps = steps.take([steps.numbers[name] for name in ORIGINAL], offers)
         plans.append(list(costed(Workload(1, 1), steps)))
     plans[1][0] = None
-    *bars, labels = Figure(comparison_chart(found, plans, "latency").to_dict()).data
-    assert [bar.marker.color for bar in bars] == list(PROFILE_COLORS[:3]) and bars[0].name.startswith("&lt;b>bold")
+    rows = comparison_bars(found, plans, "latency")
+    colors = [row.bars[0].color for row in rows]
+    assert colors[:5] == [PROFILE_COLORS[place] for place in (0, 2, 0, 1, 2)] and len(rows) == 11
+    assert [bool(row.name) for row in rows[:5]] == [True, False, True, False, False], "a name an instance"
     values = [expected[offer.name] for offer in offers]
-    assert [list(bar.x) for bar in bars] == [values, values[1:], values] and len(labels.text) == 11
-    assert [round(y) for y in bars[2].y] == [2, 6, 9, 13], "three bars and a gap an instance"
-    assert all(bar.error_x.array[-1] > 0 for bar in bars)
+    assert [row.bars[0].value for row in rows if row.bars[0].color == PROFILE_COLORS[1]] == values[1:]
+    assert all(bar.low < bar.value < bar.high for row in rows[2:] for bar in row.bars)
     costs = {one.instance: one.cost_per_1000_steps_usd for one in found[0].prediction.predictions}
-    (first, *_) = comparison_chart(found, plans, "cost").to_dict()["data"]
-    assert first["x"] == pytest.approx([costs[offer.name] for offer in offers])
-    (first, *_) = comparison_chart(found, plans, "images").to_dict()["data"]
-    assert first["x"] == pytest.approx([1000 / value for value in values])
+    expected = {"cost": [costs[offer.name] for offer in offers], "images": [1000 / value for value in values]}
+    for metric, of_first in expected.items():
+        shown = [row.bars[0] for row in comparison_bars(found, plans, metric)]
+        assert [bar.value for bar in shown if bar.color == PROFILE_COLORS[0]] == pytest.approx(of_first)
 
 
 def test_networks_by_name_are_compared_in_one_order(open_app):
@@ -215,7 +214,7 @@ def test_networks_by_name_are_compared_in_one_order(open_app):
     app.segmented_control(key="compare_by").set_value("images").run()
     speeds = [float(cell.replace(",", "")) for cell in compared(app)["resnet50"].values()]
     assert speeds == sorted(speeds, reverse=True)
-    names = json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["yaxis"]["ticktext"]
+    names = [row["name"] for row in drawn_bars(app)["compare-bars"] if row["name"]]
     rows = [row["Instance"] for row in result_rows(app)]
     assert names == [name for name in rows if name in names], "the chart has the table's order"
     app.radio(key="inspected").set_value("network:vit_b_16").run().button(key="compare:use").click().run()

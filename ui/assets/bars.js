@@ -1,7 +1,7 @@
 // Draws bars of `data`: rows of which each has a bar in every chart, side by side. All text goes in as text.
 
 const SVG = "http://www.w3.org/2000/svg";
-const ROW = 27, BAR = 18, NAME = 18, FOOT = 26, GAP = 20, NARROW = 640, LETTER = 12;
+const ROW = 27, BAR = 18, NAME = 18, FOOT = 26, GAP = 20, NARROW = 640, LETTER = 12, LEGEND = 19;
 // Room behind the longest bar for its value, the same while bars move.
 const VALUE_ROOM = 64;
 
@@ -102,15 +102,22 @@ function draw(box, data, isAll, ask) {
   const width = box.clientWidth, narrow = width < NARROW, charts = data.charts.length;
   const rows = isAll ? data.bars : data.bars.filter((row) => row.kept), ends = data.charts.map((one) => one.ends[+isAll]);
   const room = narrow ? 0 : Math.min(0.36 * width, Math.max(...rows.map((row) => nameWidth(row) + tagWidth(row))) + 16);
-  const step = narrow ? ROW + NAME : ROW, plot = (width - room - GAP * (charts - 1)) / charts;
-  const head = data.charts.some((chart) => chart.limit !== null) ? 40 : 30;
-  const bottom = head + step * rows.length, starts = data.charts.map((_, place) => room + place * (plot + GAP));
+  const plot = (width - room - GAP * (charts - 1)) / charts;
+  const head = (data.charts.some((chart) => chart.limit !== null) ? 40 : 30) + LEGEND * data.legend.length;
+  // A row without a name belongs to the one above.
+  const tops = [head];
+  for (const row of rows) tops.push(tops.at(-1) + (row.name ? ROW + (narrow ? NAME : 0) : BAR + 2));
+  const bottom = tops.at(-1), starts = data.charts.map((_, place) => room + place * (plot + GAP));
   const svg = shape("svg", {
     width, height: bottom + FOOT, role: "group", "aria-label": data.title, class: "main-svg",
     "font-family": '"Source Sans", sans-serif',
   });
   svg.append(shape("defs", {}, hatch("waits", "M0,6L6,0M-1,1L1,-1M5,7L7,5"),
     hatch("doubtful", "M0,0L6,6M-1,5L1,7M5,-1L7,1")));
+  data.legend.forEach(([color, name], place) => {
+    const y = 15 + LEGEND * (place + 1);
+    svg.append(shape("rect", { x: room, y: y - 10, width: 11, height: 11, fill: color }), textAt(room + 18, y, name));
+  });
   const scales = ends.map((end) => (plot - VALUE_ROOM) / end);
   data.charts.forEach((chart, place) => {
     svg.append(textAt(starts[place], 15, chart.title, { "font-size": 15, "font-weight": 600 }));
@@ -135,7 +142,8 @@ function draw(box, data, isAll, ask) {
   });
   const tip = box.querySelector(".tip");
   rows.forEach((row, number) => {
-    const top = head + number * step, y = top + (narrow ? NAME : 0) + (ROW - BAR) / 2;
+    const top = tops[number], step = tops[number + 1] - top;
+    const y = top + (row.name ? (narrow ? NAME : 0) + (ROW - BAR) / 2 : (BAR - ROW) / 3);
     const line = shape("g", { class: "row", "data-key": row.key });
     if (data.opens) {
       const said = [row.name, ...row.marks, row.tag].filter(Boolean).join(" ");

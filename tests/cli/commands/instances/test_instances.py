@@ -50,7 +50,7 @@ def test_a_price_added_twice_is_one_row_and_says_the_old_one(run, document, own)
     [
         (["x"], "give its GPU"),
         (["x", "--gpu", "L40X"], "did you mean L40?"),
-        (["x", "--gpu", "RTX 3080 Ti"], "Unknown GPU 'RTX 3080 Ti'. `profet gpus known`"),
+        (["x", "--gpu", "GTX 980 Ti"], "Unknown GPU 'GTX 980 Ti'. `profet gpus known`"),
         (["x", "--gpu", "A100"], "A100-SXM4-40GB, A100-SXM4-80GB"),
         (["x", "--gpu", "B200", "--other-gpu"], "give its memory"),
         (["x", "--gpu", "L4", "--memory-gib", "80"], "L4 has 24 GiB, not 80"),
