@@ -15,7 +15,7 @@ from profet_core.latency import quantile
 from profet_core.layers.by_name import read_step
 from profet_core.layers.gpu_effects import MEASURED, effects_by_steps
 from profet_core.layers.rates import RateModel, rate_model_of
-from profet_core.prediction.counts import MEASURED_LOG_SD, Asked, Recorded
+from profet_core.prediction.counts import MEASURED_LOG_SD, PREDICTED_LOG_SD, Asked, Recorded
 from profet_core.prediction.models import Models
 from profet_core.transfer.work import WorkReader
 from profet_lab.custom_gpus import steps_of
@@ -24,7 +24,7 @@ from profet_lab.measurements.tables import Measurements
 from profet_lab.tasks import Progress, run_tasks
 from profet_lab.transfer.measured_steps import BENCHMARK, InstanceSteps, measured_medians
 from profet_lab.transfer.work import fit_readers
-from profet_lab.validation.held_out_gpus import AS_MEASURED, figures, fitted_rates
+from profet_lab.validation.held_out_gpus import AS_MEASURED, figures, fitted_rates, members_ms
 
 CELLS = (1, 3, 10, 20, 50)
 #: Of a new GPU, beside the one that it is.
@@ -42,8 +42,9 @@ def measured_cells_report(
     effects = run_tasks(fit, [(some, fitted) for some in learned], progress=progress, threads=True)
     networks = [str(name) for name in np.unique(medians.architectures)]
     readers = run_tasks(fit_readers, [(medians, medians.architectures != name, name) for name in networks])
+    predicted_ms = members_ms(models)
     tasks = [
-        (models, fitted_rates(some, values, rates), medians, name, network, reader, [seed, number])
+        (models, fitted_rates(some, values, rates), medians, name, network, reader, predicted_ms, [seed, number])
         for name, some, values in zip(gpus, learned, effects, strict=True)
         for number, (network, reader) in enumerate(zip(networks, readers, strict=True))
     ]
@@ -64,6 +65,7 @@ def judged_network(
     instance: str,
     network: str,
     readers: Mapping[str, WorkReader],
+    predicted_ms: Mapping[tuple[Any, ...], float],
     seed: Sequence[int],
 ) -> pd.DataFrame:
     """Measure cells of other networks on an instance whose GPU is taken as new, and predict one network there.
@@ -71,10 +73,12 @@ def judged_network(
     Parameters
     ----------
     rates : that saw no step of the GPU; `readers` : that saw none of the network.
+    predicted_ms : as `held_out_gpus.members_ms` reads them.
     seed : of the choice of cells.
     """
     profiled, allowed = models.transfer.profiled, medians.architectures != network
-    place = models.transfer.gpus[profiled[instance].gpu], profiled[instance].host
+    places = {name: (models.transfer.gpus[row.gpu], row.host) for name, row in profiled.items()}
+    place, others = places[instance], [name for name in places if name != instance]
     gpu = replace(place[0], name=f"{_NEW}{place[0].name}")
     cells = medians.workloads.assign(precision=FP32, batch_latency_ms=medians.latency_ms[instance])
     steps = steps_of(rates, cells, gpu, place[1])
@@ -88,13 +92,17 @@ def judged_network(
         for row in np.flatnonzero(~allowed).tolist():
             workload = medians.workloads.iloc[row]
             asked = Asked(FP32, PLAIN, int(workload["batch_size"]), int(workload["pixels"]))
-            for anchor in medians.instances:
-                if anchor == instance:
-                    continue
-                on = models.transfer.gpus[profiled[anchor].gpu], profiled[anchor].host
-                recorded = Recorded(*on, asked, float(medians.latency_ms[anchor][row]), MEASURED_LOG_SD)
+            for anchor in others:
+                latency_ms = float(medians.latency_ms[anchor][row])
+                recorded = Recorded(*places[anchor], asked, latency_ms, MEASURED_LOG_SD)
+                size = network, asked.pixels, asked.batch_size
+                predicted = [
+                    Recorded(*places[name], asked, predicted_ms[anchor, name, *size], PREDICTED_LOG_SD)
+                    for name in others
+                    if name != anchor
+                ]
                 counted = read_step(there, anchor, medians.with_latency[anchor].groups_ms[row], recorded, AS_MEASURED)
-                answer = counted.on([(gpu, place[1])], asked, [recorded])(asked.batch_size, asked.pixels)
+                answer = counted.on([(gpu, place[1])], asked, [recorded, *predicted])(asked.batch_size, asked.pixels)
                 error = float(np.log(answer.latency_ms[0] / medians.latency_ms[instance][row]))
                 half = float(quantile() * answer.log_sd[0])
                 rows.append({"gpu": instance, "cells": count, "error": error, "half": half})

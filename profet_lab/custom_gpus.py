@@ -48,7 +48,7 @@ def read_data(folders: Sequence[Path]) -> Dataset:
 
 
 def calibrate_gpus(dataset: Dataset, models: Models) -> tuple[list[UserEffects], dict[str, str]]:
-    """What the cells of every instance that the models did not learn from say of its GPU; instance -> why nothing."""
+    """Learn effects of GPUs from the cells of instances that the models did not learn from; instance -> why nothing."""
     measured: list[UserEffects] = []
     without: dict[str, str] = {}
     for name in sorted(dataset.instances):

@@ -60,9 +60,14 @@ class GpuStep(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """Standard deviations of logarithms before any step of a GPU: of its speed, of its compute and its bandwidth.
+    """Standard deviations of logarithms of a GPU's costs before any step of it.
 
-    Of kinds of work and of a group of them, and of launches.
+    Attributes
+    ----------
+    speed : of all kinds of work.
+    part : of its compute, and of its bandwidth, besides.
+    kind, group : of a kind of work, and of kinds that a program's kernels make slower together.
+    launch : of launches.
     """
 
     speed: float
@@ -98,13 +103,15 @@ def effects_by_specs(model: RateModel, gpu: Gpu) -> GpuEffects:
 def effects_by_steps(
     model: RateModel, gpu: Gpu, steps: Sequence[GpuStep], prior: Prior, framework: Framework | None = None
 ) -> GpuEffects:
-    """Effects of a GPU by its specs and by steps on it.
+    """Effects of a GPU by what is known of it and by steps on it.
 
     Parameters
     ----------
     framework : that ran the steps, if it is known; its costs become the GPU's.
     """
-    before, launched = effects_by_specs(model, gpu), 0.0
+    before, launched = model.gpus.get(gpu.name), 0.0
+    if before is None or isinstance(before, UserEffects):
+        before = effects_by_specs(model, gpu)
     log_costs = before.log_costs
     if framework is not None:
         log_costs = log_costs + framework.log_costs - model.average.log_costs
@@ -136,12 +143,12 @@ def effects_by_steps(
 def _covariance(prior: Prior) -> FloatArray:
     """Of the logarithms of costs and of launches, (kinds + 1, kinds + 1); products run at their own peak everywhere."""
     everywhere = (~_IS_PRODUCT).astype(float)
-    found = np.zeros((len(KINDS) + 1, len(KINDS) + 1))
-    found[:-1, :-1] = prior.speed**2 * np.outer(everywhere, everywhere) + prior.kind**2 * np.diag(everywhere)
-    found[:-1, :-1] += prior.part**2 * _PARTS.T @ _PARTS + prior.group**2 * _GROUPS.T @ _GROUPS
-    found[:-1, :-1] *= np.outer(everywhere, everywhere)
-    found[-1, -1] = prior.launch**2
-    return found
+    covariance = np.zeros((len(KINDS) + 1, len(KINDS) + 1))
+    covariance[:-1, :-1] = prior.speed**2 * np.outer(everywhere, everywhere) + prior.kind**2 * np.diag(everywhere)
+    covariance[:-1, :-1] += prior.part**2 * _PARTS.T @ _PARTS + prior.group**2 * _GROUPS.T @ _GROUPS
+    covariance[:-1, :-1] *= np.outer(everywhere, everywhere)
+    covariance[-1, -1] = prior.launch**2
+    return covariance
 
 
 def _log_steps(
@@ -183,7 +190,7 @@ class Source(StrEnum):
 
 
 def source_of(models: Models, gpu: Gpu) -> Source:
-    """What the speed of a GPU is based on."""
+    """Say what the speed of a GPU is based on."""
     if gpu.name in models.transfer.profiled_gpus:
         return Source.PROFILED
     if not has_rates(models):
@@ -200,7 +207,7 @@ def source_of(models: Models, gpu: Gpu) -> Source:
 
 
 def evidence_notes(models: Models, gpu: Gpu, *, tf32: bool) -> tuple[Note, ...]:
-    """Notes on what the speed of an unprofiled GPU is based on.
+    """Note what the speed of an unprofiled GPU is based on.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ class StepTimes(Struct, frozen=True):
 
     @classmethod
     def of(cls, classes: OperationClasses, inputs: StepInputs, host_ms: FloatArray) -> StepTimes:
-        """Times from imputed class times of the default method; operations without a class are work of no group."""
+        """Make times from the default method's imputed class times; operations without a class are work of no group."""
         device = tuple(classes.device)
         times_ms = inputs.classes_ms[:, : len(device)]
         copy_ms, idle_ms = (times_ms[:, device.index(name)] for name in (COPY_CLASS, IDLE_CLASS))
@@ -84,13 +84,13 @@ class StepTimes(Struct, frozen=True):
     @property
     def latency_ms(self) -> FloatArray:
         """The step where it isn't profiled."""
-        found: FloatArray = smooth_max(self.busy_ms + _COPY * self.copy_ms + _START_MS, self.launch_ms)
-        return found
+        step_ms: FloatArray = smooth_max(self.busy_ms + _COPY * self.copy_ms + _START_MS, self.launch_ms)
+        return step_ms
 
 
 @cache
 def _group_sums(device: tuple[str, ...]) -> FloatArray:
-    """Indicator of GPU class in group, 0 or 1, (classes, groups)."""
+    """Indicate which GPU class is in which group, 0 or 1, (classes, groups)."""
     return np.array([[float(name in group) for group in GROUPS] for name in device])
 
 
@@ -134,7 +134,7 @@ AMOUNT_AT_LEAST = 0.1
 
 
 def work_inputs(groups_ms: FloatArray) -> FloatArray:
-    """Inputs of a reader, (profiles, inputs): shares of the groups, and their sum, as logarithms."""
+    """Make a reader's inputs, (profiles, inputs): shares of the groups, and their sum, as logarithms."""
     total = np.maximum(groups_ms.sum(axis=1, keepdims=True), 1e-6)
     return np.column_stack([np.log(groups_ms / total + _SHARE_AT_LEAST), np.log(total)])
 

@@ -77,7 +77,7 @@ def measured_medians(measurements: Measurements) -> InstanceSteps:
 
 
 def profiled_content(steps: InstanceSteps) -> dict[str, Any]:
-    """The measured instances as `transfer.json` holds them."""
+    """List the measured instances as `transfer.json` holds them."""
     missed = {
         name: np.abs(np.log(times.latency_ms / steps.latency_ms[name])) for name, times in steps.without_latency.items()
     }

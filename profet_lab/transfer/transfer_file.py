@@ -17,7 +17,7 @@ REFERENCE = "p3.2xlarge"
 
 
 def transfer_content(measurements: Measurements) -> dict[str, Any]:
-    """What `transfer.json` holds, fitted on all measurements."""
+    """Fit what `transfer.json` holds on all measurements."""
     medians = measured_medians(measurements)
     return signed(
         {

@@ -7,7 +7,6 @@ Training, the order of siblings and the slope over batches are checks of what mu
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from itertools import permutations
@@ -42,7 +41,7 @@ from profet_lab.measurements.tables import WORKLOAD, Measurements
 from profet_lab.memory import memory_report
 from profet_lab.tasks import Progress
 from profet_lab.transfer.measured_steps import BENCHMARK, measured_medians
-from profet_lab.validation.held_out_gpus import held_out_gpus, published_steps
+from profet_lab.validation.held_out_gpus import held_out_gpus, members_ms, published_steps
 from profet_profiles.record import Profile, ProfileMeta
 
 PRECISIONS = (FP32, TF32, AMP)
@@ -347,10 +346,8 @@ def gpus_report(models: Models, measurements: Measurements, folder: Path, *, pro
     medians = measured_medians(measurements)
     index, workloads = _workloads(measurements)
     profiles = {name: median_profiles(measurements, name, workloads, index) for name in models.instances}
-    predictions = pd.DataFrame(json.loads((models.folder / "validation.json").read_bytes())["scatter"])
-    predicted_ms: Any = predictions.groupby(["anchor", "target", *WORKLOAD])["predicted_ms"].median().to_dict()
     return {
-        **held_out_gpus(models, rows, medians, predicted_ms, progress),
+        **held_out_gpus(models, rows, medians, members_ms(models), progress),
         "published": published_steps(models, one_offer_per_gpu(models), rows, medians, profiles),
         "served": served_report(models, measurements, folder),
         "memory": memory_report(measurements, folder),

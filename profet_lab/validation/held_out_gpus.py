@@ -5,6 +5,7 @@ Of a held-out GPU the rates saw one step of ResNet-50. No reader saw the request
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from copy import copy
 from typing import Any
@@ -26,6 +27,7 @@ from profet_core.prediction.sizes import BATCH_SIZES, curves_at
 from profet_core.transfer.work import WorkReader
 from profet_lab.estimate_fit import PROFET, Problem, fit, problem
 from profet_lab.estimate_report import coefficients
+from profet_lab.measurements.tables import WORKLOAD
 from profet_lab.tasks import Progress, run_tasks
 from profet_lab.transfer.measured_steps import BENCHMARK, InstanceSteps
 from profet_lab.transfer.work import fit_readers
@@ -72,6 +74,13 @@ def held_out_gpus(
     constants = [row["one_constant"] for row in by_target["directions"]]
     by_target["mean"]["one_constant"] = float(np.mean(constants))
     return {"left_out_gpus": by_target, "left_out_anchors": _directions(anchors, "anchor")}
+
+
+def members_ms(models: Models) -> Mapping[tuple[Any, ...], float]:
+    """Read what members that didn't see the network predict: anchor, target and workload -> milliseconds."""
+    predictions = pd.DataFrame(json.loads((models.folder / "validation.json").read_bytes())["scatter"])
+    medians: Any = predictions.groupby(["anchor", "target", *WORKLOAD])["predicted_ms"].median()
+    return dict(medians.to_dict())
 
 
 def _of_gpu(models: Models, fit_problem: Problem, instance: str) -> np.ndarray:
