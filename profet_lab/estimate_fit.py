@@ -141,7 +141,7 @@ def _cells(all_latencies: pd.DataFrame) -> Iterator[dict]:
 
 
 def _published(folder: Path) -> Iterator[dict]:
-    """Steps of convolutional networks that are known, on GPUs that are known."""
+    """Return steps of convolutional networks that are known, on GPUs that are known."""
     table = pd.read_csv(found_file(folder, THROUGHPUT_FILE)).dropna(subset=["batch_size", "pixels", "images_per_s"])
     table = table[table.gpus == 1]
     owner = table.source_repo.str.partition("/")[0]
@@ -328,7 +328,7 @@ def chip_of(gpu: str) -> str:
 
 
 def generation_of(gpu: Gpu) -> str:
-    """A GPU's generation, as effects name it."""
+    """Return a GPU's generation, as effects name it."""
     return f"generation {gpu.compute_capability}"
 
 
@@ -365,7 +365,7 @@ class Problem(Struct, frozen=True):
     amounts: np.ndarray
 
     def subset(self, rows: np.ndarray) -> Problem:
-        """Some rows, by mask."""
+        """Return some rows, by mask."""
         parts = np.repeat(rows, self.amounts.shape[1])
         return replace(self, rows=self.rows[rows], design=self.design[parts], amounts=self.amounts[rows])
 
@@ -382,7 +382,7 @@ class _Effects:
     def add(
         self, rows: pd.DataFrame, part: int, prior: tuple[float, float], *key: str | pd.Series, by: object = 1.0
     ) -> None:
-        """An effect for each value of `key`, times `by` (a number, or one a row), in a part of these rows."""
+        """Return an effect for each value of `key`, times `by` (a number, or one a row), in a part of these rows."""
         if rows.empty:
             return
         keys = pd.MultiIndex.from_frame(pd.DataFrame(dict(enumerate(key)), index=rows.index))
@@ -397,7 +397,7 @@ class _Effects:
 
 
 def problem(rows: pd.DataFrame) -> Problem:
-    """The effects on these rows."""
+    """Return the effects on these rows."""
     numbers = rows.loc[rows["source"] != PROFET, "gpu"].value_counts()
     rows = rows.reset_index(drop=True)
     rows = rows.assign(
@@ -448,7 +448,7 @@ def problem(rows: pd.DataFrame) -> Problem:
 
 
 def base_mode(mode: Mode) -> Mode:
-    """The mode whose costs a mode has: tuned code is published for one network, and adds to channels-last groupwise."""
+    """Return the mode whose costs a mode has: tuned code, of one network, adds to channels-last in groups."""
     return Mode.HALF_CHANNELS_LAST if mode is Mode.HALF_TUNED else mode
 
 
@@ -460,7 +460,7 @@ def with_gpu_steps(rows: pd.DataFrame, learned: pd.DataFrame) -> pd.DataFrame:
 
 
 def known_generations(rows: pd.DataFrame) -> set[str]:
-    """Generations with a GPU that many of these rows are of."""
+    """Return generations with a GPU that many of these rows are of."""
     return set(rows["generation"][rows.groupby("gpu")["gpu"].transform("size") >= OFTEN])
 
 
@@ -579,7 +579,7 @@ def fit(fit_problem: Problem, warm: np.ndarray | None = None) -> np.ndarray:
 
 
 def _slopes(fit_problem: Problem, parts: np.ndarray, work: np.ndarray, joined: np.ndarray) -> sparse.csr_matrix:
-    """Derivatives of each row's log latency by the effects, (rows, effects)."""
+    """Return derivatives of each row's log latency by the effects, (rows, effects)."""
     total = joined + parts[:, -1]
     shares = parts / total[:, None]
     shares[:, :-2] *= ((work / joined) ** (SMOOTH_MAX_POWER - 1))[:, None]
@@ -613,7 +613,7 @@ _OF_SOURCE = ("source", "kind of source", "group of source", "launch of source",
 
 
 def as_new_source(keys: Sequence[Key], effects: np.ndarray) -> np.ndarray:
-    """The effects without those of published sources: what an answer to a user takes."""
+    """Return the effects without those of published sources: what an answer to a user takes."""
     return np.where([key[0] in _OF_SOURCE and PROFET not in key for key in keys], 0.0, effects)
 
 

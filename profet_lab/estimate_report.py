@@ -88,7 +88,7 @@ _DIGITS = 4
 
 
 def folds_of(rows: pd.DataFrame) -> dict[str, list[Fold]]:
-    """What is held out -> its folds.
+    """Return what is held out -> its folds.
 
     Of published steps: families (a GPU known by one family alone stays known), sources, and GPUs but for their
     ResNet-50. Of PROFET's cells, each on all GPUs at once: workloads, networks; and GPUs with their published rows, but
@@ -130,7 +130,7 @@ AS_ANSWERED = "families as answered"
 def held_out_rows(
     fit_problem: Problem, fitted: np.ndarray, names: Sequence[str], progress: Progress | None = None
 ) -> dict[str, pd.DataFrame]:
-    """What of `folds_of` is held out -> the judged rows; beside families `AS_ANSWERED`, their source's effect omitted.
+    """Judge rows by what of `folds_of` is held out; beside families `AS_ANSWERED`, their source's effect omitted.
 
     Fits on parts of the rows start from `fitted`, the one on all of them.
 
@@ -238,7 +238,7 @@ def doubts_of(held: Mapping[str, pd.DataFrame]) -> Doubts:
 
 
 def _needed(held: pd.DataFrame, doubts: Doubts, names: pd.Series) -> float:
-    """The standard deviation that is missing; rows of a name count together as the root of their number."""
+    """Return the standard deviation that is missing; rows of a name count together as the root of their number."""
     needed = np.sqrt(np.maximum(held["log_error"] ** 2 - doubts.half_widths(held) ** 2, 0))
     weights = 1 / np.sqrt(names.groupby(names).transform("size"))
     return float(log_sd_of(weighted_quantile(needed.to_numpy(), weights.to_numpy(), LEVEL)))
@@ -287,14 +287,14 @@ def known_steps(rows: pd.DataFrame, log_ratios: np.ndarray) -> dict[str, Any]:
 
 
 def known_as(rows: pd.DataFrame) -> pd.Series:
-    """The name of each row's network in the file."""
+    """Return the name of each row's network in the file."""
     names = zip(rows["network"], rows["source"] == PROFET, strict=True)
     known = [PROFET_PREFIX + name if is_cell else shared_name(name) for name, is_cell in names]
     return pd.Series(known, index=rows.index)
 
 
 def likely_variances(known: MeasuredRatios, *, is_profet: bool) -> list[float]:
-    """The variances of PROFET's networks, or of others, under which what was measured of them is likeliest."""
+    """Return the variances of PROFET's networks, or of others, under which what was measured of them is likeliest."""
     by_length: dict[int, list[tuple[np.ndarray, ...]]] = {}
     for name, (start, end) in known.names.items():
         rows = slice(start, end)
@@ -397,7 +397,7 @@ def _figures(held: pd.DataFrame) -> dict[str, float]:
 
 
 def regressions(cells: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """A regression after Lattuada et al. (2022), and boosted trees, on PROFET's cells.
+    """Return a regression after Lattuada et al. (2022), and boosted trees, on PROFET's cells.
 
     Only the paper's abstract was read: linear regression on features of the network and the GPU that sequential forward
     selection chose; here on logarithms.
@@ -473,7 +473,7 @@ def fit_and_write(measurements: Measurements, folder: Path, out: Path, progress:
 
 
 def coefficients(fit_problem: Problem, fitted: np.ndarray, few_steps_log_sds: Mapping[bool, float]) -> dict[str, Any]:
-    """The fitted effects as `estimate.json` holds them, but for the intervals.
+    """Return the fitted effects as `estimate.json` holds them, but for the intervals.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ _PRECISIONS = {Mode.FP32: "FP32 or TF32", Mode.TF32: "FP32 or TF32", Mode.HALF_T
 def held_out_steps(
     fit_problem: Problem, fitted: np.ndarray, progress: Progress | None = None
 ) -> tuple[pd.DataFrame, list[np.ndarray]]:
-    """Published steps that have a pair, by fits that saw neither their source nor published steps of their family.
+    """Estimate published steps that have a pair by fits that saw neither their source nor their published family.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def held_out_steps(
 
 
 def _programs(rows: pd.DataFrame) -> pd.Series:
-    """The source of each row; rounds of MLPerf are one."""
+    """Return the source of each row; rounds of MLPerf are one."""
     return rows["source"].str.replace(r" \d\.\d$", "", regex=True)
 
 
@@ -127,7 +127,7 @@ def pairs_report(
     scores = [2 * widths + 2 / (1 - LEVEL) * np.maximum(np.abs(errors) - widths, 0) for errors, widths in judged]
 
     def best(among: np.ndarray) -> int:
-        """The candidate with the best mean score; each kind of pair counts the same."""
+        """Return the candidate with the best mean score; each kind of pair counts the same."""
         return int(
             np.argmin([pd.Series(score[among]).groupby(kinds[among].to_numpy()).mean().mean() for score in scores])
         )

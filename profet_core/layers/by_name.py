@@ -61,7 +61,7 @@ def is_alike(parameters: float, recorded: float) -> bool:
 
 
 def network_of(profile: Profile, given: str | None = None) -> str | None:
-    """The name of a profile's network in its framework; None if neither a user nor the file says it.
+    """Return the name of a profile's network in its framework; None if neither a user nor the file says it.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def network_of(profile: Profile, given: str | None = None) -> str | None:
 
 
 def step_by_counts(models: Models, profile: Profile, given: str | None = None) -> CountedStep | Note | None:
-    """A profile's step in FP32 on the profiled instances, by its network's counts and what was measured of it.
+    """Return a profile's step in FP32 on the profiled instances, by its network's counts and what was measured of it.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ class _CountedSteps(Struct, frozen=True):
         )
 
     def usual_ms(self, one: Recorded) -> float:
-        """What a recorded step usually takes."""
+        """Return what a recorded step usually takes."""
         return self._usual(one).latency_ms.item()
 
     def _usual(self, one: Recorded) -> Steps:
@@ -202,7 +202,7 @@ class _CountedSteps(Struct, frozen=True):
         *,
         as_recorded: bool = False,
     ) -> StepsAt:
-        """What makes steps at any batch and pixel size, by those that were recorded.
+        """Return what makes steps at any batch and pixel size, by those that were recorded.
 
         They are those of today's software, or `as_recorded` of the program that was recorded.
         """
@@ -256,7 +256,7 @@ _MANY = MAX_PATCH_CONVOLUTIONS + 1
 
 
 def _counts_read(amounts: Mapping[str, float], kernels: float, batch_size: int, pixels: int) -> Counts:
-    """What an image takes in a CNN, by amounts of work of a step as `rates.work_of` has them."""
+    """Return what an image takes in a CNN, by amounts of work of a step as `rates.work_of` has them."""
     flops = {kind: 1e9 * amounts.get(kind, 0.0) / batch_size for kind in FLOPS}
     values = {kind: 1e6 * amounts.get(kind, 0.0) / batch_size for kind in ELEMENTS}
     grouped = flops["grouped convolution"] + flops["wide grouped convolution"]
@@ -319,7 +319,7 @@ def read_step(
     profile: Profile,
     launches_ms: float | None = None,
 ) -> CountedStep:
-    """A step of an unknown network, by the work that a profile's class times tell.
+    """Return a step of an unknown network, by the work that a profile's class times tell.
 
     Parameters
     ----------

@@ -220,7 +220,7 @@ _FEW_MEASURED_BELOW, _USUAL_PIXELS, _SMALL_BATCH_LOG_SD = 12, 224, 0.25
 
 
 def _small_batch_log_sd(network: Counts, batch_size: int) -> float:
-    """What a smaller batch than were measured adds; larger images count as more of them."""
+    """Return what a smaller batch than were measured adds; larger images count as more of them."""
     images = batch_size * max((network.pixels / _USUAL_PIXELS) ** 2, 1.0)
     return _SMALL_BATCH_LOG_SD * max(math.log2(_FEW_MEASURED_BELOW / images), 0.0)
 
@@ -236,7 +236,7 @@ def _measured_by_layers() -> Mapping[Numbers, list[str]]:
 
 
 def measured_network(network: Counts) -> str | None:
-    """The measured network with these counts, by its name; None: another network."""
+    """Return the measured network with these counts, by its name; None: another network."""
     for name in _measured_by_layers().get(network.layers, ()):
         try:
             found = counts_of(name, network.pixels, network.classes)
@@ -341,7 +341,7 @@ class MeasuredStep(Struct, frozen=True):
     busy_ms: float | None = None
 
     def parts(self, usual: Steps) -> list[tuple[Steps, float, float]]:
-        """What was measured: a step, its milliseconds and their error; of a profile its work, and its host."""
+        """Return what was measured: a step, its milliseconds and their error; of a profile its work, and its host."""
         if self.busy_ms is None:
             return [(usual, self.latency_ms, self.log_sd)]
         none = np.full(1, SMALLEST_NUMBER)
@@ -354,11 +354,11 @@ class MeasuredStep(Struct, frozen=True):
         return [*found, (host, launches_ms, _LEFT_LOG_SD)] if host.latency_ms.item() > launches_ms else found
 
     def at_size(self, step: NetworkStep) -> NetworkStep:
-        """The step at the sizes of the measured one."""
+        """Return the step at the sizes of the measured one."""
         return replace(step, batch_size=self.batch_size, network=self.network or step.network)
 
     def of(self, step: NetworkStep) -> NetworkStep:
-        """The step that was measured, where another size or mode of the network is asked for."""
+        """Return the step that was measured, where another size or mode of the network is asked for."""
         return replace(
             self.at_size(step),
             precision=self.precision or step.precision,
@@ -368,7 +368,7 @@ class MeasuredStep(Struct, frozen=True):
 
 
 def measured_step(models: Models, catalog: Catalog, time: MeasuredTime) -> MeasuredStep:
-    """A measured time on the GPU or instance that it names; InputError if there is none, or more than one."""
+    """Return a measured time on the GPU or instance that it names; InputError if there is none, or more than one."""
     by_instance, _ = _gpus_on_hosts(models, models.transfer, catalog, None)
     if time.place in by_instance:
         return MeasuredStep(by_instance[time.place], time.batch_size, time.latency_ms, catalog[time.place].vcpus)
@@ -447,7 +447,7 @@ def estimate(
 
 
 def _estimates(models: Models, step: NetworkStep, on_gpus: _OnGpus) -> StepTable:
-    """The latency on each target, with what a GPU without the precision's units does."""
+    """Return the latency on each target, with what a GPU without the precision's units does."""
     table = on_gpus.table()
     slower = machines_of(models, on_gpus.machines).slower(step.precision)
     notes = tuple(one if note is None else (*one, note) for one, note in zip(table.notes, slower.notes, strict=True))
@@ -463,7 +463,7 @@ class _Usual(Struct, frozen=True):
 
 
 def _usual(models: Models, step: NetworkStep, one: MeasuredStep) -> tuple[Steps, _Usual]:
-    """What a step that was measured usually takes."""
+    """Return what a step that was measured usually takes."""
     asked = one.of(step)
     found = machines_of(models, [one.on]).on(asked)
     table = _estimates(models, asked, found)
@@ -478,7 +478,7 @@ def _scaled(
     on_gpus: _OnGpus,
     measured: Sequence[MeasuredStep],
 ) -> tuple[StepTable, list[Note]]:
-    """The latencies by what was measured, and whether that is usual."""
+    """Return the latencies by what was measured, and whether that is usual."""
     usual = [_usual(models, step, one) for one in measured]
     # Nobody else's program is that of PROFET's cells.
     least = rate_model_of(models).source_log_sd
@@ -575,7 +575,7 @@ def _usual_note(models: Models, step: NetworkStep, one: MeasuredStep, usual: _Us
 
 
 def _other_ways(step: NetworkStep, *, slower: bool) -> Iterator[tuple[str, NetworkStep]]:
-    """The step in precisions and code that make it slower or faster."""
+    """Return the step in precisions and code that make it slower or faster."""
     in_half = is_half(step.precision)
     if slower and in_half:
         yield "FP32 instead of AMP", replace(step, precision=AS_PROFILED, training_code=PLAIN)
@@ -632,7 +632,7 @@ class _OnGpus(NamedTuple):
     regimes: Sequence[Regime]
 
     def table(self) -> StepTable:
-        """The latency on each target."""
+        """Return the latency on each target."""
         steps, targets = self.steps, tuple(StepTarget(gpu, host) for gpu, host in self.machines)
         return replace(
             StepTable.unknown(targets),
@@ -722,7 +722,7 @@ class StepMachines:
         self._slower: dict[str, _WithoutUnits] = {}
 
     def on(self, step: NetworkStep) -> _OnGpus:
-        """The step on each machine."""
+        """Return the step on each machine."""
         if (found := self._made.get(step)) is None:
             if len(self._made) >= _MAX_STEPS:
                 self._made.clear()
@@ -730,7 +730,7 @@ class StepMachines:
         return found
 
     def slower(self, precision: str) -> _WithoutUnits:
-        """What GPUs without the precision's units do."""
+        """Return what GPUs without the precision's units do."""
         if (found := self._slower.get(precision)) is None:
             notes = [runs_as(gpu, precision)[1] for gpu, _ in self._wanted]
             is_unsure = [note is not None and note.code is Code.NO_TENSOR_CORES for note in notes]
@@ -820,7 +820,7 @@ class StepMachines:
         )
 
     def _steps(self, step: NetworkStep, parts: _Parts, shares: FloatArray) -> Steps:
-        """Steps of the wanted rows, with their uncertainty; `shares` of the networks' variance are left."""
+        """Return steps of the wanted rows, with their uncertainty; `shares` of the networks' variance are left."""
         model, network, batch_size, rows = self._model, step.network, step.batch_size, self._rows
         modes = np.array(self._modes_of(step), int)[self._gpu_at[rows]]
         case, is_measured, number = case_of(network), _is_measured(step), len(rows)
@@ -881,7 +881,7 @@ class _Parts(NamedTuple):
 
 
 def _measured_as(step: NetworkStep) -> str | None:
-    """The measured network that a step is of."""
+    """Return the measured network that a step is of."""
     return None if step.as_measured is False else measured_network(step.network)
 
 

@@ -295,7 +295,7 @@ class Steps(Struct, frozen=True):
         return found
 
     def take(self, rows: Sequence[int]) -> Self:
-        """Some of the steps."""
+        """Return some of the steps."""
         return type(self)(*(values[rows] for values in astuple(self)))
 
     def scaled(self, factors: FloatArray) -> Self:
@@ -311,7 +311,7 @@ class Steps(Struct, frozen=True):
         )
 
     def at_launches_of(self, others: Sequence[Steps]) -> Self:
-        """The same latencies, with the launches and starts that other sizes of the steps have on average, if any."""
+        """Return the same latencies, with the mean launches and starts of other sizes of the steps, if any."""
         if not others:
             return self
         launch_ms = np.mean([one.launch_ms for one in others], axis=0)
@@ -326,7 +326,7 @@ class Steps(Struct, frozen=True):
 
     @classmethod
     def joined(cls, some: Sequence[Steps]) -> Steps:
-        """Steps after each other."""
+        """Return steps one after another."""
         return cls(*map(np.concatenate, zip(*map(astuple, some), strict=True)))
 
 
@@ -400,7 +400,7 @@ class Learned(Struct, frozen=True):
         return cls(given, now, for_work, for_launch, inverse, shares)
 
     def on(self, steps: Steps, at: Sequence[Steps] = ()) -> Steps:
-        """Steps of the network by what was learned.
+        """Return steps of the network by what was learned.
 
         Parameters
         ----------

@@ -159,7 +159,7 @@ def _mape(log_errors: np.ndarray) -> float:
 
 
 def figures(rows: pd.DataFrame) -> dict[str, float]:
-    """Number, bias, error, share outside the interval and its median half-width, percent, of log errors."""
+    """Return number, bias, error, share outside the interval and its median half-width, percent, of log errors."""
     return {
         "n": len(rows),
         "bias_with_latency": float(100 * np.expm1(rows["error"].mean())),
@@ -185,7 +185,7 @@ def published_steps(
     medians: InstanceSteps,
     profiles: Mapping[str, tuple[list[Profile], pd.Series]],
 ) -> dict[str, Any]:
-    """Published FP32 steps on GPUs before Ampere, from profiles of the same networks that don't say which they are.
+    """Judge published FP32 steps on GPUs before Ampere, from profiles of the same networks without their names.
 
     The rates know these GPUs by these and other networks' steps.
 

@@ -42,7 +42,7 @@ _LARGE, _NOT_DELAYED = 64, "vgg"
 
 
 def steps_report(models: Models, measurements: Measurements, folder: Path, progress: Progress) -> dict[str, Any]:
-    """What has to be one answer.
+    """Return what has to be one answer.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def steps_report(models: Models, measurements: Measurements, folder: Path, progr
 
 
 def ratios_of(models: Models, measurements: Measurements, anchor: str, *, named: bool) -> dict[str, Any]:
-    """The benchmark by name over by its profile on one anchor, with its measured step."""
+    """Return the benchmark by name over by its profile on one anchor, with its measured step."""
     network, pixels, _ = BENCHMARK
     groups = measurements.workloads.groupby(WORKLOAD)
     workloads = groups.size().index.to_frame(index=False)
@@ -133,7 +133,7 @@ def falls_of_repeats(table: pd.DataFrame, gpu: str) -> float:
 
 
 def unseen_speeds(rows: pd.DataFrame, progress: Progress | None = None) -> list[dict[str, Any]]:
-    """Published speeds of each GPU but the profiled ones, over those of others in its table, with none of it seen."""
+    """Judge published speeds of unprofiled GPUs, over those of others in its table, by rates that saw none of it."""
     every = problem(rows)
     rows, start = every.rows, fit(every)
     is_judged = _is_judged(rows)
