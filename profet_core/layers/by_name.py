@@ -18,14 +18,6 @@ from profet_core.ensemble.operations import kind_of
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import FloatArray, combined_sd, smooth_max
 from profet_core.layers.class_times import Place, mapped_inputs
-from profet_core.layers.estimate import (
-    KERNELS_LOG_SD,
-    READ_LOG_SD,
-    WORK_LOG_SD,
-    NetworkStep,
-    StepMachines,
-    machines_of,
-)
 from profet_core.layers.measured import OF_PROGRAM, Learned, Steps
 from profet_core.layers.network import MAX_PATCH_CONVOLUTIONS, Counts, Elements, Flops, Numbers
 from profet_core.layers.networks import (
@@ -40,6 +32,7 @@ from profet_core.layers.networks import (
     shared_name,
 )
 from profet_core.layers.rates import ELEMENTS, FLOPS, KINDS, Mode, RateModel, has_rates, mode_of, rate_model_of
+from profet_core.layers.steps import KERNELS_LOG_SD, READ_LOG_SD, WORK_LOG_SD, NetworkStep, StepMachines, machines_of
 from profet_core.prediction.checks import VISION_TRANSFORMER, is_attention, waits_for_loader
 from profet_core.prediction.counts import Asked, CountedStep, Recorded, StepsAt, TargetSteps
 from profet_core.prediction.models import Models

@@ -93,7 +93,8 @@ def _of_gpu(models: Models, fit_problem: Problem, instance: str) -> np.ndarray:
 def fitted_rates(learned: Problem, effects: np.ndarray, like: RateModel) -> RateModel:
     """Rates by a fit, with the intervals of others."""
     names = ("unknown_gpu_log_sd", "source_log_sd", "launch_log_sd", "log_sds")
-    content = coefficients(learned, effects, max(gpu.log_sd for gpu in like.gpus.values()))
+    least_known = max(gpu.log_sd for gpu in like.gpus.values())
+    content = coefficients(learned, effects, dict.fromkeys((False, True), least_known))
     return rate_model({**content, **{name: getattr(like, name) for name in names}, "fitted_on": {}, "checksum": ""})
 
 

@@ -14,9 +14,10 @@ import pandas as pd
 
 from profet_core.catalog.gpus import AMP, CHANNELS_LAST, TF32, TUNED
 from profet_core.layers.by_name import step_by_counts
-from profet_core.layers.estimate import NetworkStep, estimate
+from profet_core.layers.estimate import estimate
 from profet_core.layers.networks import counts_of
 from profet_core.layers.rates import Mode
+from profet_core.layers.steps import NetworkStep
 from profet_core.offers import OfferTable
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import predict, predict_many

@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from profet_core.layers.estimate import NetworkStep, estimate
+from profet_core.layers.estimate import estimate
 from profet_core.layers.measured import SHARES
 from profet_core.layers.networks import counts_of
 from profet_core.layers.rates import Case, Mode, load_rates
+from profet_core.layers.steps import NetworkStep
 from profet_lab.estimate_fit import (
     CONVOLUTIONS,
     MLPERF,

@@ -15,14 +15,7 @@ from profet_core.catalog.gpus import no_less
 from profet_core.errors import Code
 from profet_core.latency import Basis
 from profet_core.layers.custom_gpu import with_custom_gpus
-from profet_core.layers.estimate import (
-    NetworkStep,
-    Regime,
-    counted_fit,
-    counted_need,
-    estimate,
-    measured_network,
-)
+from profet_core.layers.estimate import counted_fit, counted_need, estimate
 from profet_core.layers.networks import counts_of, named_network, named_networks, shared_name
 from profet_core.layers.rates import (
     ELEMENTS,
@@ -40,6 +33,7 @@ from profet_core.layers.rates import (
     mode_of,
     work_of,
 )
+from profet_core.layers.steps import NetworkStep, Regime, measured_network
 from profet_core.training.memory import Verdict
 from profet_core.transfer.targets import host_named
 from tests.codes import codes
