@@ -155,7 +155,7 @@ def note_of(found):
     [
         (1.0, {"precision": "amp"}, Code.SLOWER, ("FP32 instead of AMP",)),
         (5.0, {}, Code.SLOWER, ("data loading",)),
-        (0.7, {}, Code.FASTER, ("AMP (",)),
+        (0.6, {}, Code.FASTER, ("AMP (",)),
         (300.0, {}, Code.SLOWER, ("Check the unit",)),
         (5.0, {"name": "resnet18", "pixels": 32}, Code.SLOWER, ("Check the unit",)),
     ],
