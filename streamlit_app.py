@@ -3,8 +3,12 @@
 The navigation is a script of its own, so that a fresh server never takes `pages/` for its automatic menu.
 """
 
-import asyncio
 import os
+
+# Before numpy is imported: arrays are small here, and a second thread only waits for the first by spinning.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 

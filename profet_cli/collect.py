@@ -178,11 +178,11 @@ def _show_loading(options: argparse.Namespace) -> None:
     if options.format == "json":
         print_json(loading)
         return
-    each = loading["images_per_s_per_vcpu"]
-    rates = f"{format_significant(loading['images_per_s'])} images/s: {format_significant(each)} per vCPU"
+    per_vcpu = loading["images_per_s_per_vcpu"]
+    rates = f"{format_significant(loading['images_per_s'])} images/s: {format_significant(per_vcpu)} per vCPU"
     how = f"{loading['framework']}, {loading['pixels']} pixels, {loading['images']:,} images"
     print(f"{loading['vcpus']} vCPUs prepare {rates} ({how}).")
-    print(f"Count it with `profet advise ... --images-per-s-per-vcpu {each:.0f}`.")
+    print(f"Count it with `profet advise ... --images-per-s-per-vcpu {per_vcpu:.0f}`.")
 
 
 def _error_line(cells: Sequence[Cell]) -> str:
@@ -202,19 +202,19 @@ def _show_plan(
     seconds = [expected.seconds(cell) for cell in cells]
     if options.format == "json":
         count, error = (known_error(cells) if options.quick else None) or (None, None)
-        rows = [{**asdict(cell), "seconds": round(each, 1)} for cell, each in zip(cells, seconds, strict=True)]
+        rows = [{**asdict(cell), "seconds": round(cell_s, 1)} for cell, cell_s in zip(cells, seconds, strict=True)]
         document = {"instance": options.instance, "gpu": machine.gpu, "cells": len(cells)}
         document |= {"minutes": round(sum(seconds) / 60, 1), "held_out_error_percent": error}
         print_json({**document, "held_out_error_cells": count, "rows": rows})
         return
     groups: dict[tuple[str, ...], list[tuple[int, float]]] = {}
-    for one, each in zip(cells, seconds, strict=True):
-        key = one.model, str(one.pixels), one.precision, one.framework
-        groups.setdefault(key, []).append((one.batch_size, each))
+    for cell, cell_s in zip(cells, seconds, strict=True):
+        key = cell.model, str(cell.pixels), cell.precision, cell.framework
+        groups.setdefault(key, []).append((cell.batch_size, cell_s))
     header = ("network", "pixels", "batch sizes", "precision", "framework", "cells", "minutes")
     table = []
     for (model, pixels, *how), group in groups.items():
-        minutes = f"{sum(each for _, each in group) / 60:.1f}"
+        minutes = f"{sum(cell_s for _, cell_s in group) / 60:.1f}"
         table.append((model, pixels, _joined(sorted({batch for batch, _ in group})), *how, str(len(group)), minutes))
     print_table(header, table)
     print(f"{len(cells)} cells on {machine.gpu}, about {format_duration(sum(seconds))}")
@@ -278,7 +278,7 @@ def _words(option: str, text: str, known: Sequence[_Word]) -> tuple[_Word, ...]:
     words = tuple(dict.fromkeys(word.strip().lower() for word in text.split(",") if word.strip()))
     if not words or set(words) - set(known):
         raise InputError(f"{option} {text[:60]!a}: choose from {', '.join(known)}.")
-    return tuple(one for word in words for one in known if one == word)
+    return tuple(choice for word in words for choice in known if choice == word)
 
 
 def _numbers(option: str, text: str, most: int) -> tuple[int, ...]:
@@ -351,10 +351,10 @@ def run_data(options: argparse.Namespace) -> None:
 _COUNTS = {"Ran": "ok", "No memory": "out_of_memory", "Failed": "failed", "Profiled": "profiled", "Repeats": "repeats"}
 
 
-def print_checked(found: dict[str, list[Row]], format_: str) -> None:
+def print_checked(checked: dict[str, list[Row]], format_: str) -> None:
     """Print what there is, what is missing, and what looks wrong in it."""
     if format_ == "json":
-        print_json(found)
+        print_json(checked)
         return
     columns: list[Column] = [
         ("Instance", itemgetter("instance")),
@@ -363,14 +363,14 @@ def print_checked(found: dict[str, list[Row]], format_: str) -> None:
         ("Steps", itemgetter("step_ratio"), "{:.2f}".format),
         ("Noise", itemgetter("noise_percent"), "{:.2f}%".format),
     ]
-    print_rows(found["instances"], columns)
-    for one in found["instances"]:
-        sizes = [", ".join(map(str, one[name])) for name in ("pixels", "batch_sizes")]
+    print_rows(checked["instances"], columns)
+    for row in checked["instances"]:
+        sizes = [", ".join(map(str, row[name])) for name in ("pixels", "batch_sizes")]
         print(
-            f"{one['instance']}: {_several('workload', one['workloads'])}: {', '.join(one['models'])}; "
-            f"pixels {sizes[0]}; batch {sizes[1]}; {', '.join(one['frameworks'])}; {', '.join(one['precisions'])}"
+            f"{row['instance']}: {_several('workload', row['workloads'])}: {', '.join(row['models'])}; "
+            f"pixels {sizes[0]}; batch {sizes[1]}; {', '.join(row['frameworks'])}; {', '.join(row['precisions'])}"
         )
-    pairs = {f"{pair['anchor']} -> {pair['target']}": pair for pair in found["pairs"]}
+    pairs = {f"{pair['anchor']} -> {pair['target']}": pair for pair in checked["pairs"]}
     if pairs:
         print()
         counts = ("common", "missing", "out_of_memory")
@@ -382,16 +382,16 @@ def print_checked(found: dict[str, list[Row]], format_: str) -> None:
             if pair["missing"]:
                 print(f"{name} lacks {_missing(pair['missing_workloads'])}")
     print()
-    for finding in found["findings"]:
+    for finding in checked["findings"]:
         print(f"{finding['kind']}: {finding['instance']}, {_several('cell', finding['cells'])}: {finding['line']}")
-    if not found["findings"]:
+    if not checked["findings"]:
         print("No anomalies found.")
 
 
 def _missing(workloads: Sequence[Row]) -> str:
     named = [
-        f"{one['model']} {one['pixels']}x{one['batch_size']} ({one['framework']} {one['precision']})"
-        for one in workloads[:_NAMED]
+        f"{row['model']} {row['pixels']}x{row['batch_size']} ({row['framework']} {row['precision']})"
+        for row in workloads[:_NAMED]
     ]
     more = len(workloads) - len(named)
     return ", ".join(named) + (f" and {more:,} more (all with --format json)" if more > 0 else "")

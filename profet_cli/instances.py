@@ -122,8 +122,8 @@ def _answered(question: InstancesQuestion) -> list[ListedOffer]:
     custom = read_custom_gpus(custom_gpus_path(), gpus)
     catalog = load_catalog()
     try:
-        known = Context(load_models(), catalog, gpus).with_custom_gpus(custom)
-        return answer_instances(known.models, known.catalog, question)
+        context = Context(load_models(), catalog, gpus).with_custom_gpus(custom)
+        return answer_instances(context.models, context.catalog, question)
     except ArtifactError as error:
         print_warnings([f"the basis of predictions is unknown: {error}"])
         return answer_instances(None, with_offers_of(catalog, custom), question)
@@ -225,26 +225,26 @@ def _offer(options: argparse.Namespace, catalog: Catalog) -> Instance:
     name, gpu, memory_gib = cells["instance"], cells.get("gpu"), options.memory_gib
     if not name or any(character in name for character in ",= "):
         raise InputError(f"An instance name can't have spaces, commas or =: {name!r}.")
-    if same := next((known for known in catalog if known.lower() == name.lower() and known != name), None):
+    if same := next((listed for listed in catalog if listed.lower() == name.lower() and listed != name), None):
         raise InputError(f"The catalog has {name!r} as {same!r}: use that name.")
-    known = catalog.get(name)
-    if known is None and not gpu:
+    listed = catalog.get(name)
+    if listed is None and not gpu:
         raise InputError(f"{name} is not in the catalog: give its GPU, such as --gpu L4.")
-    if known is None and not options.other_gpu:
+    if listed is None and not options.other_gpu:
         try:
             specs = known_gpus().find(str(gpu), memory_gib)
         except InputError as error:
             more = "Use --other-gpu to add it anyway: only models trained on it can predict it."
             raise InputError(f"{error} {more}") from None
         cells |= {"gpu": specs.name, "gpu_memory_gib": str(specs.memory_gib)}
-    elif known is None and memory_gib is None:
+    elif listed is None and memory_gib is None:
         raise InputError(f"The specs of {gpu!r} are unknown: give its memory with --memory-gib.")
-    usual = default_cells() | {"region": known.region if known else "any"}
+    usual = default_cells() | {"region": listed.region if listed else "any"}
     filled = {column: text for column, text in cells.items() if text}
     row = custom_instance(dict.fromkeys(FILE_COLUMNS, "") | usual | filled, catalog)
     for column in ("provider", "gpu", "gpu_count", "gpu_memory_gib"):
-        if known is not None and getattr(row, column) != getattr(known, column):
-            has, other = (str(getattr(each, column)).removesuffix(".0") for each in (known, row))
+        if listed is not None and getattr(row, column) != getattr(listed, column):
+            has, other = (str(getattr(offer, column)).removesuffix(".0") for offer in (listed, row))
             option = f"--{_OPTION_OF.get(column, column).replace('_', '-')}"
             raise InputError(f"{name} has {option} {has}, not {other}: remove it, or use another name.")
     return row

@@ -158,7 +158,7 @@ def _change_words(change: PriceChange) -> str:
 
 def _published(options: argparse.Namespace, catalog: Catalog) -> tuple[list[Instance], list[str]]:
     """Fetch the offers of every cloud asked for, and these clouds; of several, an unavailable one is skipped."""
-    found: list[Instance] = []
+    offers: list[Instance] = []
     answered: list[str] = []
     problems: dict[str, ProfetError] = {}
     clouds, damaged = _clouds(options), 0
@@ -175,7 +175,7 @@ def _published(options: argparse.Namespace, catalog: Catalog) -> tuple[list[Inst
             usual = [ANYWHERE] if name in MARKETPLACES else listed or [HOME_REGION]
             usable, skipped = published_offers(lists, name, options.region or usual, catalog)
             damaged += skipped
-            found += usable
+            offers += usable
             answered.append(name)
         except ProfetError as problem:
             problems[name] = problem
@@ -185,7 +185,7 @@ def _published(options: argparse.Namespace, catalog: Catalog) -> tuple[list[Inst
     print_warnings(f"{name} is skipped: {problem}" for name, problem in problems.items())
     if damaged:
         print_warnings([f"{damaged} damaged {'row is' if damaged == 1 else 'rows are'} skipped"])
-    return found, answered
+    return offers, answered
 
 
 def _clouds(options: argparse.Namespace) -> list[str]:
@@ -276,8 +276,8 @@ def published_offers(
         in_cluster = item.provider_data.get("is_dws_calendar_mode") or "runpod-cluster" in item.flags
         if not in_cluster and (provider != "runpod" or "-" in item.location):
             offers.append((_region_of(provider, item.location), item))
-    found = [(region, item) for region, item in offers if region in regions]
-    if not found:
+    wanted = [(region, item) for region, item in offers if region in regions]
+    if not wanted:
         there = ", ".join(sorted({region for region, _ in offers}))
         raise InputError(f"{provider} lists no GPU instance in {', '.join(sorted(regions))}: choose from {there}.")
     version = lists.version(provider)
@@ -289,7 +289,7 @@ def published_offers(
     }
     usable: list[Instance] = []
     damaged = 0
-    for region, item in found:
+    for region, item in wanted:
         gpu, facts = _gpu_of(provider, item), machine_facts(provider, item.instance_name)
         name = lists.name_of(provider, item, gpu, known)
         price: Any = {"region": region, "os": "linux", "usd_per_hour": item.price, "custom": True, **dated}
@@ -335,9 +335,9 @@ def _gpu_of(provider: str, item: Any) -> Gpu | None:
     """Return the specs of a row's GPU; None without one, if only a part is rented, or of an unknown form factor."""
     if (provider, item.gpu_name) in _FORM_NOT_TOLD or not item.gpu_name or not item.gpu_memory:
         return None
-    known = machine_facts(provider, item.instance_name).gpu
+    stated = machine_facts(provider, item.instance_name).gpu
     # RunPod's rows are named by the GPU as NVIDIA's driver writes it.
-    name = known or (item.instance_name if provider == "runpod" else item.gpu_name)
+    name = stated or (item.instance_name if provider == "runpod" else item.gpu_name)
     for joined, apart in _JOINED:
         name = re.sub(joined, apart, name).strip()
     try:
@@ -359,8 +359,8 @@ def _name_of(provider: str, item: Any, gpu: Gpu | None, catalog: Catalog) -> str
         return None
     # These rent out so many of a GPU, not a machine of some name.
     machine = provider, gpu.name, item.gpu_count
-    known = next((one for one in catalog.values() if (one.provider, one.gpu, one.gpu_count) == machine), None)
-    return known.name if known else f"{provider}/{item.gpu_count}x-{gpu.name.replace(' ', '_')}"
+    same = next((row for row in catalog.values() if (row.provider, row.gpu, row.gpu_count) == machine), None)
+    return same.name if same else f"{provider}/{item.gpu_count}x-{gpu.name.replace(' ', '_')}"
 
 
 def _live_provider(provider: str) -> Any:

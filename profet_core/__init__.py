@@ -39,36 +39,21 @@ if TYPE_CHECKING:
 
 #: Module -> names it exports. Each is loaded on first use: importing the package takes no time.
 _EXPORTS = {
-    "profet_core.training.plans": ("CostTable", "Plan", "cost_table"),
-    "profet_core.answers.api": (
-        "advise",
-        "estimate",
-        "load_catalog",
-        "load_models",
-        "predict",
-        "predict_many",
-        "scaleout",
-    ),
-    "profet_core.prediction.models": ("Models",),
-    "profet_core.catalog": ("Catalog", "Instance"),
-    "profet_core.errors": (
-        "ArtifactError",
-        "CatalogError",
-        "InputError",
-        "LatencyDoubtError",
-        "NoPredictionError",
-        "ProfetError",
-        "ProfileError",
-    ),
-    "profet_core.prediction.checks": ("check_latency",),
-    "profet_core.offers": ("OfferTable",),
-    "profet_core.prediction.table": ("Prediction",),
-    "profet_profiles": ("Profile", "ProfileMeta", "read_profile"),
-    "profet_core.prediction.scaler": ("ScaleContext", "ScaledLatency", "head_share", "scale_context"),
-    "profet_core.prediction.sizes": ("scale", "scale_curve"),
+    "profet_core.answers.api": "advise estimate load_catalog load_models predict predict_many scaleout",
+    "profet_core.catalog": "Catalog Instance",
+    "profet_core.errors": "ArtifactError CatalogError InputError LatencyDoubtError NoPredictionError ProfetError "
+    "ProfileError",
+    "profet_core.offers": "OfferTable",
+    "profet_core.prediction.checks": "check_latency",
+    "profet_core.prediction.models": "Models",
+    "profet_core.prediction.scaler": "ScaleContext ScaledLatency head_share scale_context",
+    "profet_core.prediction.sizes": "scale scale_curve",
+    "profet_core.prediction.table": "Prediction",
+    "profet_core.training.plans": "CostTable Plan cost_table",
+    "profet_profiles": "Profile ProfileMeta read_profile",
 }
 __version__ = VERSION
-_WHERE = {name: module for module, names in _EXPORTS.items() for name in names}
+_WHERE = {name: module for module, names in _EXPORTS.items() for name in names.split()}
 
 __all__ = [
     "ArtifactError",

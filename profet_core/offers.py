@@ -277,9 +277,8 @@ class OfferTable(RowSequence["OfferStep"], frozen=True, eq=False, kw_only=True, 
                 some = [bool(notes) or limited or offer.gpu_count > 1 for offer, notes, limited in parts]
                 return [self.row(number).note if has_one else "" for number, has_one in enumerate(some)]
             case "members" if self.members:
-                values = zip(*(known_values(latencies_ms) for latencies_ms in self.members.values()), strict=True)
-                every = [zip(self.members, row, strict=True) for row in values]
-                return [{name: value for name, value in row if value is not None} for row in every]
+                some = ~np.isnan(np.array(list(self.members.values()))).all(axis=0)
+                return [self.row(number).members if has_one else {} for number, has_one in enumerate(some.tolist())]
         return super().column(name)
 
     def __len__(self) -> int:

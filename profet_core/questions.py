@@ -727,7 +727,7 @@ def _converted(question: type[msgspec.Struct], given: Mapping[str, object], of_t
     fields, kind = fields_of(question), _values_of(question)
     try:
         values = {name: _of_texts(fields[name], value, of_texts) for name, value in given.items()}
-        found = msgspec.convert(values, kind, strict=not of_texts)
+        converted = msgspec.convert(values, kind, strict=not of_texts)
     except (ValidationError, LookupError, ValueError):
         if len(given) > 1:
             # One alone says which it is.
@@ -735,9 +735,9 @@ def _converted(question: type[msgspec.Struct], given: Mapping[str, object], of_t
         ((name, value),) = given.items()
         raise InputError(f"{{{name}}} must be {fields[name].wanted}{_shown(value)}.", name) from None
     for name in given:
-        if not all(text.isprintable() for text in _texts(getattr(found, name))):
+        if not all(text.isprintable() for text in _texts(getattr(converted, name))):
             raise InputError(f"{{{name}}} must be {fields[name].wanted}, without control characters.", name)
-    return {name: getattr(found, name) for name in given}
+    return {name: getattr(converted, name) for name in given}
 
 
 def _of_texts(field: QuestionField, given: Any, of_texts: bool) -> object:

@@ -30,9 +30,9 @@ from profet_core.answers.documents import Document, plain
 from profet_core.errors import ProfetError
 from profet_core.prediction.models import load_models, load_samples
 from profet_core.prediction.predict import predict
+from profet_http.bodies import BUSY, JSON, NOT_FOUND, NOT_READY, Received, RequestError, failure_of, received
 from profet_http.connections import prepare_process
 from profet_http.endpoints import LISTING, PAGE, PAGE_POLICY, QUESTIONS, Endpoint, openapi_document
-from profet_http.requests import BUSY, JSON, NOT_FOUND, NOT_READY, Received, RequestError, failure_of, received
 
 _LOG = logging.getLogger(__name__)
 
@@ -139,19 +139,19 @@ class Health:
         self._context = context
         self._lock = asyncio.Lock()
         self._checked_at_s = -CHECKED_FOR_S
-        self._found: Document | None = None
+        self._document: Document | None = None
 
     async def document(self) -> Document | None:
         """Return what the check found; None if the server is not healthy, its log says why."""
         async with self._lock:
             if time.monotonic() >= self._checked_at_s + CHECKED_FOR_S:
                 try:
-                    self._found = await asyncio.to_thread(lambda: check(self._context()))
+                    self._document = await asyncio.to_thread(lambda: check(self._context()))
                 except Exception as error:
                     _LOG.error("Not healthy: %s", error, exc_info=not isinstance(error, ProfetError))
-                    self._found = None
+                    self._document = None
                 self._checked_at_s = time.monotonic()
-            return self._found
+            return self._document
 
 
 #: For JSON: it loads nothing and is shown in no frame.
@@ -311,16 +311,16 @@ class Api:
 
     async def _ask(self, endpoint: Endpoint, request: Request) -> Response:
         # A slow sender blocks nobody: a file is written to disk as it comes.
-        async with received(request, endpoint.profiles) as found:
-            answered = partial(self._answered, endpoint, found)
-            if found.quick and self._context.is_ready:
+        async with received(request, endpoint.profiles) as body:
+            answered = partial(self._answered, endpoint, body)
+            if body.quick and self._context.is_ready:
                 # A few milliseconds. From a thread they would take longer: it and this one wait for each other's turn.
                 return _json(answered())
             return _json(await self._files.run(answered))
 
-    def _answered(self, endpoint: Endpoint, found: Received) -> bytes:
+    def _answered(self, endpoint: Endpoint, body: Received) -> bytes:
         """Return the answer's JSON."""
-        return _ENCODER.encode(endpoint.answer(self._context.get(), found.question(endpoint.question)))
+        return _ENCODER.encode(endpoint.answer(self._context.get(), body.question(endpoint.question)))
 
     async def _tell_health(self, _: Request) -> Response:
         document = await self._health.document()

@@ -25,7 +25,7 @@ from profet_core.questions import (
     about,
     fields_of,
 )
-from profet_http.requests import FILE, FORM, JSON
+from profet_http.bodies import FILE, FORM, JSON
 
 _Cell: TypeAlias = Annotated[str, Meta(max_length=1000)] | int | float | None
 #: A custom GPU in a request; the commands have a file of them.

@@ -112,16 +112,11 @@ def most_likely(terms: np.ndarray, cells: pd.DataFrame, prior: Sequence[float]) 
     log_memory, sign = np.log(cells["memory_gib"].to_numpy(float)), np.where(cells["ran"], 1.0, -1.0)
     centre = np.log(prior)
 
-    def loss(logs: np.ndarray) -> tuple[float, np.ndarray]:
-        coefficients, scale = np.exp(logs[:-1]), np.exp(logs[-1])
-        needed = terms @ coefficients
-        room = (log_memory - np.log(needed)) / scale
-        pull = expit(-sign * room) * sign
-        gradient = np.append((pull / needed / scale) @ terms * coefficients, pull @ room)
-        distance = logs - centre
-        return PRIOR_WEIGHT * distance @ distance - log_expit(sign * room).sum(), gradient + 2 * PRIOR_WEIGHT * distance
+    def loss(logs: np.ndarray) -> float:
+        room = (log_memory - np.log(terms @ np.exp(logs[:-1]))) / np.exp(logs[-1])
+        return PRIOR_WEIGHT * ((logs - centre) ** 2).sum() - log_expit(sign * room).sum()
 
-    return np.exp(minimize(loss, centre, jac=True, method="L-BFGS-B").x)
+    return np.exp(minimize(loss, centre, method="L-BFGS-B").x)
 
 
 def held_out_log_room(cells: pd.DataFrame) -> np.ndarray:
@@ -137,7 +132,7 @@ def calibrate_formula(formula: MemoryFormula, cells: pd.DataFrame) -> MemoryForm
 def _likeliest_scale(
     room: np.ndarray, ran: pd.Series, known_scale: float = 0.0, times: np.ndarray | float = 1.0
 ) -> float:
-    """Return the most likely scale of what ran; each `room` has the logistic scale hypot(known, scale x times)."""
+    """Return the most likely scale of what ran; each `room` has scale hypot(known_scale, scale x times)."""
     sign = np.where(ran, 1.0, -1.0)
 
     def loss(log_scale: float) -> float:
@@ -320,20 +315,14 @@ def _fit_moved(table: pd.DataFrame) -> tuple[list[float], dict[str, float]]:
     is_gpu = np.stack([(table["gpu_model"] == name).to_numpy(float) for name in names], axis=1)
     groups = len(MOVING)
 
-    def loss(values: np.ndarray) -> tuple[float, np.ndarray]:
+    def loss(values: np.ndarray) -> float:
         logs, offsets = values[:groups], values[groups:]
-        total = moved @ np.exp(logs) + _TINY_GIB
-        error = np.log(total) + is_gpu @ offsets - wanted
-        root = np.sqrt(1 + (error / HUBER) ** 2)
-        pull = error / root
-        cost = HUBER**2 * (root - 1).sum()
-        cost += TRAFFIC_PRIOR_WEIGHT * ((logs - PRIOR_LOG_WEIGHT) ** 2).sum() + OFFSET_WEIGHT * (offsets**2).sum()
-        gradient = np.append((pull / total) @ moved * np.exp(logs), pull @ is_gpu)
-        prior = np.append(2 * TRAFFIC_PRIOR_WEIGHT * (logs - PRIOR_LOG_WEIGHT), 2 * OFFSET_WEIGHT * offsets)
-        return cost, gradient + prior
+        error = np.log(moved @ np.exp(logs) + _TINY_GIB) + is_gpu @ offsets - wanted
+        prior = TRAFFIC_PRIOR_WEIGHT * ((logs - PRIOR_LOG_WEIGHT) ** 2).sum() + OFFSET_WEIGHT * (offsets**2).sum()
+        return HUBER**2 * (np.sqrt(1 + (error / HUBER) ** 2) - 1).sum() + prior
 
     start = np.append(np.full(groups, PRIOR_LOG_WEIGHT), np.zeros(len(names)))
-    values = minimize(loss, start, jac=True, method="L-BFGS-B").x
+    values = minimize(loss, start, method="L-BFGS-B").x
     return np.exp(values[:groups]).tolist(), dict(zip(names, values[groups:].tolist(), strict=True))
 
 

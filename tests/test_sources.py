@@ -111,12 +111,13 @@ def test_nothing_is_installed_from_an_index_where_its_name_is_not_ours(repositor
 def test_hosted_ci_runs_the_readme_s_commands_on_every_supported_python_and_two_systems(repository):
     (job,) = yaml.safe_load((repository / ".github/workflows/test.yml").read_text(encoding="utf-8"))["jobs"].values()
     matrix = job["strategy"]["matrix"]
-    project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    low, high = re.findall(r"3\.(\d+)", project["requires-python"])
+    declared = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))
+    low, high = re.findall(r"3\.(\d+)", declared["project"]["requires-python"])
     assert matrix["python"] == [f"3.{minor}" for minor in range(int(low), int(high))] and len(matrix["os"]) == 2
     commands = " ".join(step.get("run", "") for step in job["steps"])
     assert re.findall(r"make (?:app|test)", (repository / "README.md").read_text(encoding="utf-8"))
-    assert all(re.search(rf"{command}\b", commands) for command in ("make app", "make test"))
+    assert all(re.search(rf"{command}\b", commands) for command in ("make app", "make test", "make coverage"))
+    assert declared["tool"]["coverage"]["report"]["fail_under"] >= 90
 
 
 def test_issue_templates_ask_for_what_a_fix_needs(repository):

@@ -15,7 +15,7 @@ _IS_NEW = "first_paint:is_new"
 #: The longest bar takes so much of its column; its value stands behind it.
 _PERCENT = 70
 
-# `bars.js` takes it away when it has drawn the same; if that never comes, it goes by itself.
+# `bars.js` takes it away when it has drawn the same, `page.js` soon after the scripts run; else it goes by itself.
 _STYLE = """
 #first-paint { position: fixed; inset: 0; z-index: 1000000; overflow: hidden; padding: 4rem 5%; pointer-events: none;
   background: #fff; color: #0b0d12; font: 12px system-ui, sans-serif; animation: first-paint-end 0s 20s forwards; }

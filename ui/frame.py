@@ -38,8 +38,8 @@ Linked = Callable[[], Iterable[Part | str]]
 Draw = Callable[[Resources], None]
 #: What a link of one page may ask another page to show: settings that follow no profile.
 _ASKED_FOR = ("view", "inspect", "open")
-#: Parameters without a sensible value that are named.
-_NAMED = 5
+#: Parameters of a link without a sensible value that are named, and letters of each that are shown.
+_NAMED, _LETTERS = 5, 30
 
 
 def run_page(
@@ -88,8 +88,8 @@ def run_page(
             here = prices_version(resources.catalog.all_offers)
             st.info(plain(f"The link was made with prices of {session.custom.link_prices}; these are of {here}."))
         if ignored := session.custom.link_ignored:
-            names = f"{', '.join(ignored[:_NAMED])}{' and others' * (len(ignored) > _NAMED)}"
-            st.info(plain(f"Ignored in the link, for values that make no sense: {names}. Choose them on the page."))
+            others = " and others" if len(ignored) > _NAMED else ""
+            st.info(plain(f"Ignored in the link: {', '.join(ignored[:_NAMED])}{others}."))
         with one_line_errors():
             if sidebar is not None:
                 with st.sidebar:
@@ -192,7 +192,7 @@ def _key_of(parameter: str) -> tuple[str, str]:
 
 
 def _given(resources: Resources) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return what the URL says and makes sense, and the parameters that make none."""
+    """Return what the URL says and makes sense, and which parameters make none."""
     values: dict[str, Any] = {}
     ignored = []
     for parameter, text in st.query_params.items():
@@ -203,12 +203,12 @@ def _given(resources: Resources) -> tuple[dict[str, Any], tuple[str, ...]]:
             value = setting.parse(text, resources)
             if not setting.is_mapping:
                 values[key] = value
-            elif instance in resources.catalog and value is not None:
+            elif instance in resources.catalog:
                 values[key] = values.get(key, {}) | {instance: value}
             else:
-                ignored.append(parameter)
+                ignored.append(f"{parameter[:_LETTERS]} (no such instance)")
         except ValueError:
-            ignored.append(parameter)
+            ignored.append(f"{parameter}={text[:_LETTERS]}{setting.wanted}")
     return values, tuple(ignored)
 
 

@@ -123,6 +123,13 @@ class Setting(Struct, eq=False, kw_only=True):
         """Whether it has a number for each of some instances; a link has each as `key_INSTANCE`."""
         return isinstance(self.default, Mapping)
 
+    @property
+    def wanted(self) -> str:
+        """What a link can have, in a few words: ' (1 to 99)'; empty for what is no number and none of a few."""
+        if self.bounds is not None:
+            return " (a number above 0)" if self.bounds == ANY_NUMBER else " ({:,} to {:,})".format(*self.bounds)
+        return f" (one of {', '.join(self.options)})" if self.options else ""
+
     def default_in(self, resources: Resources, key: str) -> Any:
         """Its default beside these models and samples."""
         return self.default(resources, key) if callable(self.default) else copy(self.default)
@@ -131,14 +138,14 @@ class Setting(Struct, eq=False, kw_only=True):
         """Read a link's text; ValueError if it makes no sense."""
         if self.default is None and text == EMPTY:
             return None
-        is_list = self.kind == list[str]
+        is_list, options = self.kind == list[str], self.options if self.among is None else self.among(resources)
+        spelled = {option.casefold(): option for option in options}
         try:
             value = convert([*dict.fromkeys(names(text))] if is_list else text, self.kind, strict=False)
-        except ValidationError as error:
+            if spelled:
+                value = [spelled[name.casefold()] for name in value] if is_list else spelled[value.casefold()]
+        except (ValidationError, KeyError) as error:
             raise ValueError(text) from error
-        options = self.options if self.among is None else self.among(resources)
-        if options and not {*(value if is_list else [value])} <= {*options}:
-            raise ValueError(text)
         return value if self.read is None else self.read(value, resources)
 
 

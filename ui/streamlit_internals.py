@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import logging
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 from streamlit import net_util
+from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
 from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentManifest
 from streamlit.runtime.app_session import AppSession
@@ -58,7 +60,13 @@ def component(name: str, assets: Path) -> Any:
 
     Given as text, which is public, they would be scripts that the page's Content-Security-Policy refuses.
     """
-    package, manager = "profet", get_bidi_component_manager()
+    return _registered(get_bidi_component_manager(), name, assets)
+
+
+# To register one looks its files up on the disk.
+@lru_cache(maxsize=32)
+def _registered(manager: BidiComponentManager, name: str, assets: Path) -> Any:
+    package = "profet"
     if manager.get_component_asset_root(f"{package}.{name}") is None:
         # Streamlit finds only components of installed packages by itself.
         manifest = ComponentManifest(package, "1", [ComponentConfig(name, asset_dir=assets.name)])

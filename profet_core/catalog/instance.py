@@ -298,10 +298,9 @@ def price_age_years(as_of: str, today: date | None = None) -> int:
     >>> price_age_years("2024", date(2026, 11, 22)), price_age_years("2025-11-23", date(2026, 11, 22))
     (1, 0)
     """
-    today = today or date.today()
-    if not as_of or as_of[:4] == str(today.year):
+    if not as_of:
         return 0
-    day = latest_day(as_of)
+    today, day = today or date.today(), latest_day(as_of)
     return max(0, today.year - day.year - ((today.month, today.day) < (day.month, day.day)))
 
 
@@ -317,6 +316,10 @@ def date_words(as_of: str) -> str:
 
 def old_price_note(offer: Instance, today: date | None = None) -> str:
     """Note for a price that is more than a year old: 'price from Dec 2021, over 4 years old'; else empty."""
+    today = today or date.today()
+    if offer.as_of[:4] == f"{today.year}":
+        # Most prices.
+        return ""
     years = price_age_years(offer.as_of, today)
     age = "a year" if years == 1 else f"{years} years"
     return f"price from {date_words(offer.as_of)}, over {age} old" if years else ""

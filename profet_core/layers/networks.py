@@ -586,11 +586,11 @@ def _names() -> Mapping[tuple[str, str], str]:
 def _checkpoints() -> Mapping[tuple[str, str], tuple[str, int]]:
     """(Library or "", key of a checkpoint) -> its network's unique name, and its size; the first counts."""
     found: dict[tuple[str, str], tuple[str, int]] = {}
-    for network in _by_rank():
-        for checkpoint, pixels in network.checkpoints.items():
-            key = _key(network.library_name + checkpoint if checkpoint.startswith(".") else checkpoint)
-            for library in ("", network.library):
-                found.setdefault((library, key), (network.name, pixels))
+    rows = [(network, *row) for network in _by_rank() for row in network.checkpoints.items()]
+    names = (network.library_name + name if name.startswith(".") else name for network, name, _ in rows)
+    for (network, _, pixels), key in zip(rows, _keys(names), strict=True):
+        for library in ("", network.library):
+            found.setdefault((library, key), (network.name, pixels))
     return MappingProxyType(found)
 
 

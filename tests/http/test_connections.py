@@ -29,8 +29,8 @@ from profet_core.errors import ArtifactError, ProfetError
 from profet_core.files import manifest_checksum
 from profet_core.prediction.models import load_models
 from profet_http.app import Health, SharedContext, Workers, check
+from profet_http.bodies import RequestError
 from profet_http.connections import HEAD_LIMIT_S, MAX_CONNECTIONS, MAX_WITHOUT_HEAD
-from profet_http.requests import RequestError
 from tests.http.conftest import send
 
 HEAD = b"GET /v1/openapi.json HTTP/1.1\r\nHost: x\r\n"

@@ -14,8 +14,8 @@ from msgspec import inspect
 
 from profet_core.questions import OFFER_FIELDS, QuestionField, fields_of
 from profet_http.app import MAX_FILES
+from profet_http.bodies import MAX_FILE_BYTES, MAX_JSON_BYTES, PAUSE_LIMIT_S
 from profet_http.endpoints import QUESTIONS
-from profet_http.requests import MAX_FILE_BYTES, MAX_JSON_BYTES, PAUSE_LIMIT_S
 from tests.http.conftest import FILE, JSON, send
 
 TRAINING = {"images": 1000}

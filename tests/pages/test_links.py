@@ -69,6 +69,14 @@ def test_every_setting_survives_a_reload(open_app, samples, page):
     assert not app.exception and not any("Ignored" in line for line in lines(app.info))
 
 
+def test_upper_case_is_read(open_app):
+    app = open_app(preset="ALL", gpu="t4", provider="AWS,gcp", chart="Table", include_retired="true", images="1e6")
+    assert not app.info and dict(app.query_params) == {
+        **{"preset": "all", "gpu": "T4", "provider": "aws,gcp", "chart": "table"},
+        **{"include_retired": "True", "images": "1000000"},
+    }
+
+
 def test_every_setting_is_in_one_of_these_links_and_those_of_1_1_are_still_read():
     tables = ("predict_", "sizes_", "scale_out_", "compare_")
     listed = {key for parts, _ in LINKS.values() for part in parts for key in part.settings}

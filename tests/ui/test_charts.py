@@ -95,7 +95,7 @@ def test_the_legend_names_what_is_there():
         shown = {COLORS[BasisWord.MEASURED], COLORS[BasisWord.ESTIMATED]}
         show_legend(shown, {color: basis for basis, color in COLORS.items()}, "90% interval")
 
-    (words,) = (text.value for text in AppTest.from_function(page).run().markdown)
+    (words,) = (text.value for text in AppTest.from_function(page, default_timeout=30).run().markdown)
     assert BasisWord.MEASURED in words and BasisWord.ESTIMATED in words and "90%" in words
     assert BasisWord.SCALED not in words
 

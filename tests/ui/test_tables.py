@@ -212,13 +212,13 @@ def texts(app: AppTest) -> list[list[str]]:
 
 
 def test_the_session_s_order_and_columns_are_shown_and_chosen():
-    app = AppTest.from_function(page)
+    app = AppTest.from_function(page, default_timeout=30)
     app.session_state["made_sort"] = "-total_usd"
     app.session_state["made_columns"] = ["total_usd"]
     app.run()
     assert texts(app) == [["middle", "$1.5"], ["slow", "$0.2"], ["<b>fast</b>", "–"]]
     assert [column["sorted"] for column in drawn(app)["columns"]] == ["none", "descending"]
-    app = AppTest.from_function(page)
+    app = AppTest.from_function(page, default_timeout=30)
     app.session_state["made:columns:open"] = True
     app.run()
     chooser = app.pills[0]

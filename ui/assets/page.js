@@ -7,6 +7,8 @@ let maxMb = Infinity;
 
 export default function mounted({ data, setStateValue }) {
   maxMb = data.max_mb;
+  // Where no bars come, such as beside an error.
+  setTimeout(() => document.getElementById("first-paint")?.remove(), 3000);
   if (isReloaded() && !mounted.once) {
     mounted.once = true;
     setStateValue("reloaded", true);
