@@ -186,13 +186,13 @@ def _show_loading(options: argparse.Namespace) -> None:
 
 
 def _error_line(cells: Sequence[Cell]) -> str:
-    """Say what is known of the error with the quick cells."""
-    measured_error = known_error(cells)
-    if measured_error is None:
-        return "The error on other networks is unknown: these cells don't include the first one of --quick"
-    first, error = measured_error
-    which = "these cells" if first == len(cells) else f"the first {first} of these cells"
-    return f"With {which}, the mean error on other networks was {error:.1f}% (published GPUs, each held out)"
+    """Say what is known of the error with so many cells."""
+    judged = known_error(cells)
+    if judged is None:
+        return "The error on other networks is unknown: there is no cell"
+    count, error = judged
+    several = "cell" if count == 1 else "cells"
+    return f"With {count} {several}, the mean error on other networks was {error:.1f}% (measured GPUs, each held out)"
 
 
 def _show_plan(

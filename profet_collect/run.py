@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import platform
 import random
@@ -14,7 +15,7 @@ from contextlib import suppress
 from functools import cache
 from importlib import resources
 from importlib.util import find_spec
-from itertools import islice, product, takewhile
+from itertools import islice, product
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -28,6 +29,7 @@ from profet_collect.store import FRAMEWORKS, Cell, CellResult, Framework, Precis
 from profet_core.catalog import load_gpus
 from profet_core.catalog.gpus import Gpu
 from profet_core.errors import InputError
+from profet_core.files import shipped_folder
 from profet_profiles.units import MS_PER_S, format_duration, format_ms
 
 #: Of the published measurements.
@@ -104,17 +106,15 @@ _MAX_SHARE = 0.1
 
 
 @cache
-def quick_workloads() -> dict[tuple[str, int, int], float]:
-    """(model, pixels, batch size) -> error in per cent on a held-out GPU with this cell and all before it known.
+def quick_workloads() -> tuple[tuple[str, int, int], ...]:
+    """List (model, pixels, batch size) of cells, those that tell most of a new GPU first.
 
-    Each cell lowered the error of a Gaussian process over log ratios most, on each of the four GPUs as the new one and
-    networks held out. The same GPUs chose and judged: on another one the error is larger.
+    Each lowered the error of a Gaussian process over log ratios most, on each of the four GPUs as the new one and
+    networks held out.
     """
     text = resources.files(__package__).joinpath("quick_cells.csv").read_text(encoding="utf-8")
-    return {
-        (row["model"], int(row["pixels"]), int(row["batch_size"])): float(row["error_percent"])
-        for row in csv.DictReader(text.splitlines())
-    }
+    rows = csv.DictReader(text.splitlines())
+    return tuple((row["model"], int(row["pixels"]), int(row["batch_size"])) for row in rows)
 
 
 def quick_cells(grid: Grid, seconds_of: Callable[[Cell], float], within_s: float = QUICK_S) -> list[Cell]:
@@ -138,13 +138,14 @@ def quick_cells(grid: Grid, seconds_of: Callable[[Cell], float], within_s: float
 
 
 def known_error(cells: Sequence[Cell]) -> tuple[int, float] | None:
-    """How many of the table's workloads, from its top without a gap, are among these cells, and its error after them.
+    """Look up the mean error on held-out GPUs with as many workloads as these cells have, or fewer, and that number.
 
-    None: not even the first is. The table knows no error of workloads with a gap between them.
+    Percent, on other networks (`profet validate --cells`); None: less than one.
     """
-    there = {(cell.model, cell.pixels, cell.batch_size) for cell in cells}
-    errors = [error for _, error in takewhile(lambda row: row[0] in there, quick_workloads().items())]
-    return (len(errors), errors[-1]) if errors else None
+    workloads = len({(cell.model, cell.pixels, cell.batch_size) for cell in cells})
+    rows = json.loads((shipped_folder("models") / "cells_validation.json").read_bytes())["rows"]
+    judged = [(int(row["cells"]), float(row["mean"])) for row in rows if row["cells"] <= workloads]
+    return max(judged, default=None)
 
 
 # --- what they take ---------------------------------------------------------------------------------------------------

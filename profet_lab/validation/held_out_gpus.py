@@ -73,7 +73,20 @@ def held_out_gpus(
         row["one_constant"] = _mape(log_ratio[medians.benchmark][0] - log_ratio)
     constants = [row["one_constant"] for row in by_target["directions"]]
     by_target["mean"]["one_constant"] = float(np.mean(constants))
-    return {"left_out_gpus": by_target, "left_out_anchors": _directions(anchors, "anchor")}
+    return {
+        "left_out_gpus": by_target,
+        "left_out_anchors": _directions(anchors, "anchor"),
+        "known_gpus": known_gpus(models, medians, readers, predicted_ms),
+    }
+
+
+def known_gpus(
+    models: Models, medians: InstanceSteps, readers: Readers, predicted_ms: Mapping[tuple[Any, ...], float]
+) -> dict[str, dict[str, float]]:
+    """Figures as target and as anchor by rates that know the GPU, as those of GPUs with many published steps do."""
+    judged = [row for name in medians.instances for row in _judged(models, medians, readers, predicted_ms, name)]
+    roles: Any = pd.DataFrame(judged).groupby("role")
+    return {role: figures(part) for role, part in roles}
 
 
 def members_ms(models: Models) -> Mapping[tuple[Any, ...], float]:

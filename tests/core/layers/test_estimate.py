@@ -121,6 +121,16 @@ def test_every_named_network_is_answered_alike_alone_and_among_others(ask):
         assert latencies(ask(counts_of(name), 8, targets=["p3.2xlarge"]))["p3.2xlarge"] > 0
 
 
+@pytest.mark.parametrize("name", ["vgg16", "alexnet", "mobilenet_v2"])
+@pytest.mark.parametrize("precision", ["fp32", "tf32", "amp"])
+@pytest.mark.parametrize("batch", [16, 256])
+def test_later_generations_of_datacenter_gpus_are_faster(ask, name, precision, batch):
+    names = ["A100-SXM4-80GB", "H100-SXM5-80GB", "H200-SXM-141GB", "B200", "B300"]
+    step = ask(counts_of(name, 224), batch, name=name, targets=names, precision=precision)
+    times_ms = [by_name((*step.rows, *step.gpus))[gpu].latency_ms for gpu in names]
+    assert times_ms == sorted(times_ms, reverse=True)
+
+
 @pytest.mark.parametrize(
     "name",
     ["resnet50", "convnext_tiny", "efficientnet_b0", "vgg16", "mobilenet_v2", "densenet121", "PROFET VGG16", "unet"],
