@@ -1,7 +1,5 @@
 """Measure each figure several times; print medians, targets, and ratios to a reference: `python -m benchmarks [PART]`.
 
-What changed by more than 10% since `last.json` was written (`--write`) is pointed out.
-
 The reference of figures in processor time is another version (`git worktree add ../before b4d93a7`, then
 `--against ../before`), measured in turns with this one; of the app's figures, a bare Streamlit page.
 """
@@ -10,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import signal
 import statistics
 import sys
@@ -41,9 +38,6 @@ from profet_core.files import default_models_folder
 #: In a checkout -> seconds and megabytes.
 Run = Callable[[Path], tuple[float, float]]
 BARE_PAGE = Path(__file__).with_name("bare_page.py")
-#: Name of a figure -> its median when the table was last written.
-LAST = Path(__file__).with_name("last.json")
-_CHANGED = 0.1
 #: A part that takes longer is stopped, and its servers with it; all of them together take ten minutes.
 _LIMIT_S = {"train": 3600}
 _OTHERS_LIMIT_S = 300
@@ -65,14 +59,13 @@ class BenchmarkFigure(Struct, frozen=True):
         """Of its runs."""
         return statistics.median(self.values)
 
-    def row(self, last: float | None) -> str:
-        """As the table has it; `last`: the median of the table that was written last."""
+    @property
+    def row(self) -> str:
+        """As the table has it."""
         value, target, ratio, mark = self.median, "", "", ""
         if self.target is not None:
             missed = value < self.target if self.unit == "/s" else value > self.target
             target, mark = f"{self.target:.6g}", "  MISSED" if missed else ""
-        if last and abs(value / last - 1) > _CHANGED:
-            mark += f"  {value / last - 1:+.0%} since {last:.3g}"
         if self.reference:
             ratio = f"{value / statistics.median(self.reference):.2f}"
         shown = f"{value:.3g}" if self.unit else f"{value:.0f}"
@@ -156,7 +149,7 @@ def app(options: argparse.Namespace) -> Iterator[BenchmarkFigure]:
     for line, kind, answer_s, target_s in (
         ("app, cold server", "cold", 1.5, 3.5),
         ("app, warm server", "warm", None, 1.2),
-        (slow, "slow", 3, 4),
+        (slow, "slow", 3, None),
     ):
         yield pages("answer_s", f"{line}: first answer", "s", kind, answer_s)
         yield pages("complete_s", f"{line}: first page", "s", kind, target_s)
@@ -228,28 +221,22 @@ def main() -> None:
     levels = [25, 50, 100]
     parser.add_argument("--visitors", type=int, nargs="*", default=levels, help="at once (default: 25 50 100)")
     parser.add_argument("--seconds", type=float, default=15.0, help="how long actions are timed (default: 15)")
-    parser.add_argument("--write", action="store_true", help=f"write the medians into {LAST.name}")
     options = parser.parse_args()
     if unknown := set(options.parts) - set(PARTS):
         parser.error(f"unknown part: {', '.join(sorted(unknown))}")
     # Servers are stopped by the blocks that started them, as they are by Ctrl-C.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     print(f"{'figure':<52} {'median':>8} {'unit':<9} {'target':>7} {'ratio':>6} {'runs':>5}")
-    last: dict[str, float] = json.loads(LAST.read_text()) if LAST.exists() else {}
-    found: dict[str, float] = {}
     failed = []
     started_s = time.monotonic()
     for name in options.parts or [name for name in PARTS if name != "train"]:
         try:
             with limited(_LIMIT_S.get(name, _OTHERS_LIMIT_S)):
                 for figure in PARTS[name](options):
-                    print(figure.row(last.get(figure.name)), flush=True)
-                    found[figure.name] = float(f"{figure.median:.3g}")
+                    print(figure.row, flush=True)
         except (_TooSlowError, Exception) as error:
             failed.append(f"{name}: {type(error).__name__}: {str(error).partition(chr(10))[0]}")
     print(f"{time.monotonic() - started_s:.0f} s")
-    if options.write:
-        LAST.write_text(json.dumps(last | found, indent=1) + "\n")
     if failed:
         sys.exit("\n".join(failed))
 

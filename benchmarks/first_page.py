@@ -11,8 +11,8 @@ from playwright.sync_api import Browser, Page, Request, sync_playwright
 
 from benchmarks.served_app import FLAGS, SCRIPT, chromium_path, served
 
-#: A slow line at home, or a good one on the way.
-MBIT_PER_S, ROUND_TRIP_MS = 10, 40
+#: A slow line, as on the way.
+MBIT_PER_S, ROUND_TRIP_MS = 1.6, 150
 _PATIENCE_MS = 120_000
 #: Between two moves of the slider, and how many there are.
 _REST_MS, _MOVES = 700, 20

@@ -205,7 +205,7 @@ def add_anchors(parser: argparse.ArgumentParser) -> None:
 
 #: Option -> help: what is trained alone; of several the first counts.
 TRAINED = {
-    "transfer": "only transfer.json, for unprofiled GPUs, AMP and TF32",
+    "transfer": "only transfer.json, for the work that times of operations tell",
     "memory": "only memory.json, for the memory fit",
     "scaleout": "only scaleout.json, for several GPUs",
     "sizes": "only growth.json, for other batch and pixel sizes",

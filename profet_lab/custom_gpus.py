@@ -11,7 +11,7 @@ import pandas as pd
 from profet_core.catalog.gpus import FP32, PLAIN, Gpu, canonical
 from profet_core.errors import InputError
 from profet_core.files import shipped_folder
-from profet_core.layers.gpu_effects import MEASURED, GpuStep, effects_by_steps
+from profet_core.layers.gpu_effects import MEASURED, KnownStep, effects_by_steps
 from profet_core.layers.networks import measured_counts, measured_networks
 from profet_core.layers.rates import (
     CALIBRATED_VERSION,
@@ -86,14 +86,14 @@ def _measured_effects(dataset: Dataset, instance: str, models: Models) -> UserEf
     return UserEffects(**values, instance=instance, networks=table["model"].nunique())
 
 
-def steps_of(model: RateModel, table: pd.DataFrame, gpu: Gpu, host: Host) -> list[GpuStep]:
+def steps_of(model: RateModel, table: pd.DataFrame, gpu: Gpu, host: Host) -> list[KnownStep]:
     """Measured workloads as steps of a GPU, with columns `WORKLOAD`, precision and batch_latency_ms."""
     steps = []
     for row in table.to_dict("records"):
         counts, batch_size = measured_counts(row["model"], int(row["pixels"])), int(row["batch_size"])
         mode = mode_of(gpu, canonical(row["precision"]) or FP32, PLAIN)
         log_sd = model.log_sds[case_key(case_of(counts), mode, batch_size)]
-        steps.append(GpuStep(row["model"], counts, batch_size, mode, host, row["batch_latency_ms"], log_sd))
+        steps.append(KnownStep(row["model"], counts, batch_size, mode, host, row["batch_latency_ms"], log_sd))
     return steps
 
 

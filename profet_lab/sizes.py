@@ -254,7 +254,7 @@ def growth_content(measurements: Measurements) -> dict:
 def growth_report(measurements: Measurements, bank: ClassBank, predictions: pd.DataFrame | None) -> dict:
     """Figures by axis and distance: errors in percent, coverage and half-width of the 90 % interval.
 
-    "from_measured": from the measured latency at one size. "chain": from a prediction at one size on another instance.
+    "scaled": from the measured latency at one size. "chain": from a prediction at one size on another instance.
     "between": from the measured latencies at both ends of an axis, at the sizes between.
 
     Parameters
@@ -268,7 +268,7 @@ def growth_report(measurements: Measurements, bank: ClassBank, predictions: pd.D
     errors = {model: fit_error(every[every["model"] != model]) for model in sorted(set(every["model"]))}
     between = {axis: _between_table(measurements, rows, models, errors, axis) for axis in KNOTS}
     report = {
-        "from_measured": _by_distance(_with_intervals(every, errors, 0.0)),
+        "scaled": _by_distance(_with_intervals(every, errors, 0.0)),
         "between": [{"axis": axis, **_figures(table)} for axis, table in between.items() if not table.empty],
     }
     if predictions is not None:

@@ -34,7 +34,7 @@ from profet_core.training.cost import training_energy
 from profet_core.training.memory import FitAnswer
 from profet_core.training.plans import CostTable, Limits, Plan, costed
 from profet_core.training.recommend import Comparison, Pick, compare
-from profet_core.training.several_gpus import GpuStep, whole_nodes
+from profet_core.training.several_gpus import OneGpuStep, whole_nodes
 from profet_core.training.words import answer_sentences, comparison_sentences, spot_sentence
 from profet_profiles.units import format_usd
 
@@ -298,7 +298,7 @@ def node_rows(
             "network",
             "parameters",
         )
-    one_gpu = partial(GpuStep.from_row, batch_size=batch_size, parameters=network.count, pixels=pixels)
+    one_gpu = partial(OneGpuStep.from_row, batch_size=batch_size, parameters=network.count, pixels=pixels)
     return whole_nodes(scaleout_model(context), steps, offers, one_gpu)
 
 

@@ -20,7 +20,7 @@ from profet_core.answers.context import (
     named_meta,
     scaleout_model,
 )
-from profet_core.answers.documents import GPU_ROW, Keys, keys
+from profet_core.answers.documents import GPU_ROW, Keys, documents, keys
 from profet_core.answers.predict import PredictedTraining, fits_in_training, predicted_training
 from profet_core.catalog.collection import NoOffersError, prices_version
 from profet_core.catalog.instance import RETIRED, Instance, frame_of, machine_with
@@ -37,7 +37,7 @@ from profet_core.training.scaling_model import ScaleoutModel, Strategy
 from profet_core.training.several_gpus import (
     MAX_GPUS,
     CurveRow,
-    GpuStep,
+    OneGpuStep,
     ScaledEpoch,
     ScaledStep,
     WholeNodePlan,
@@ -309,21 +309,8 @@ class ScaledTraining(Struct, frozen=True, kw_only=True):
 
     def to_frame(self) -> Any:
         """One row per number of GPUs, as a `pandas.DataFrame`: step, interval, time and cost of an epoch."""
-        return frame_of(
-            [
-                {
-                    "gpus": row.step.gpus,
-                    "nodes": row.step.nodes,
-                    "latency_ms": row.step.latency_ms,
-                    "low_ms": row.step.interval and row.step.interval.low_ms,
-                    "high_ms": row.step.interval and row.step.interval.high_ms,
-                    "epoch_s": row.epoch_s,
-                    "epoch_usd": row.epoch_usd,
-                    "over_one": row.over_one,
-                }
-                for row in self.curve
-            ]
-        )
+        of = {**keys("gpus nodes latency_ms", "step."), **keys("low_ms high_ms", "step.interval.")}
+        return frame_of(documents(self.curve, {**of, **keys("epoch_s epoch_usd over_one")}))
 
 
 def answer_scaleout(context: Context, question: ScaleoutQuestion) -> ScaledTraining:
@@ -427,9 +414,11 @@ class ScaleoutPlans(Struct, frozen=True, dict=True):
             )
         return parameters
 
-    def _one_gpu(self, row: OfferStep, batch_size: int) -> GpuStep:
+    def _one_gpu(self, row: OfferStep, batch_size: int) -> OneGpuStep:
         question, parameters = self.question, self._network.count
-        return GpuStep.from_row(row, batch_size, parameters, question.gradients, self.source.pixels, question.tensors)
+        return OneGpuStep.from_row(
+            row, batch_size, parameters, question.gradients, self.source.pixels, question.tensors
+        )
 
     def _counts(self, per_node: int) -> tuple[int, ...]:
         """Numbers of GPUs, ascending: part of a node, or whole nodes."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from profet_core.catalog.custom_gpus import CustomGpu, SpeedPoint, ThroughputPoint
 from profet_core.catalog.gpus import FP32, PLAIN, TF32, Gpu, load_gpus
 from profet_core.errors import InputError
-from profet_core.layers.gpu_effects import STATED, GpuStep, effects_by_specs, effects_by_steps
+from profet_core.layers.gpu_effects import STATED, KnownStep, effects_by_specs, effects_by_steps
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, network_name, shared_name
 from profet_core.layers.rates import (
@@ -97,7 +97,7 @@ def _custom_effects(model: RateModel, own: CustomGpu) -> GpuEffects:
     mode, host = mode_of(gpu, point.precision, PLAIN), host_named("", gpu.compute_capability)
     ratios, shares = model.known.corrections(shared_name(network), [gpu.name], [mode], point.batch_size, point.pixels)
     log_sd = model.log_sds[case_key(case_of(counts), mode, point.batch_size)] * math.sqrt(shares.item())
-    step = GpuStep(network, counts, point.batch_size, mode, host, point.step_ms, log_sd, ratios.item())
+    step = KnownStep(network, counts, point.batch_size, mode, host, point.step_ms, log_sd, ratios.item())
     effects = effects_by_steps(model, gpu, [step], STATED)
     return _stated(
         effects,

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from profet_core.prediction.models import Models
 
 
-class GpuStep(NamedTuple):
+class KnownStep(NamedTuple):
     """A step on a GPU.
 
     Attributes
@@ -101,7 +101,7 @@ def effects_by_specs(model: RateModel, gpu: Gpu) -> GpuEffects:
 
 
 def effects_by_steps(
-    model: RateModel, gpu: Gpu, steps: Sequence[GpuStep], prior: Prior, framework: Framework | None = None
+    model: RateModel, gpu: Gpu, steps: Sequence[KnownStep], prior: Prior, framework: Framework | None = None
 ) -> GpuEffects:
     """Effects of a GPU by what is known of it and by steps on it.
 

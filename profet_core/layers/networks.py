@@ -380,6 +380,7 @@ def network_in_file_name(file_name: str) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
+@lru_cache(maxsize=256)
 def as_in_tensorflow(text: str) -> str:
     """Return the network that a name without a library means in TensorFlow: a measured one, Keras's, or any.
 

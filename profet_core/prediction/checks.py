@@ -322,10 +322,10 @@ def _work_us(profile: Profile) -> tuple[dict[str, float], dict[str, float]]:
     unknown_us: dict[str, float] = {}
     for name, us in profile.operations.items():
         # Most names are in the table.
-        sums[_shipped_work(name) if name in known else _work(name)] += us
-        if name.startswith(DEVICE_PREFIX) and is_attention(name):
-            sums[_ATTENTION] += us
-        is_device = name not in known and name.startswith(DEVICE_PREFIX) and name not in IDLE_OPERATIONS
+        is_known = name in known
+        for kind in (_shipped_work if is_known else _work)(name):
+            sums[kind] += us
+        is_device = not is_known and name.startswith(DEVICE_PREFIX) and name not in IDLE_OPERATIONS
         if is_device and kind_of(name) is None:
             unknown_us[name] = us
     return sums, unknown_us
@@ -336,13 +336,15 @@ def is_attention(operation: str) -> bool:
     return "BatchMatMul" in operation or "Einsum" in operation or "attention" in operation
 
 
-def _work(operation: str) -> str:
-    """Whether a GPU's operation is a convolution or a matrix product; empty for others."""
-    kind = kind_of(operation) if operation.startswith(DEVICE_PREFIX) else None
-    operation_class = (kind and kind.operation_class) or ""
+def _work(operation: str) -> tuple[str, ...]:
+    """Whether a GPU's operation is a convolution or a matrix product, or attention besides; of others an empty name."""
+    if not operation.startswith(DEVICE_PREFIX):
+        return ("",)
+    attention = (_ATTENTION,) if is_attention(operation) else ()
+    operation_class = getattr(kind_of(operation), "operation_class", None) or ""
     if operation_class.startswith(("convolution", "depthwise")):
-        return _CONVOLUTIONS
-    return operation_class if operation_class == _PRODUCTS else ""
+        return (_CONVOLUTIONS, *attention)
+    return (operation_class if operation_class == _PRODUCTS else "", *attention)
 
 
 #: Of the shipped names alone: a visitor's are not kept.

@@ -42,7 +42,7 @@ CHECKED_ON = {
 _MANY = 4
 
 
-class GpuStep(Struct, frozen=True):
+class OneGpuStep(Struct, frozen=True):
     """One GPU's training step at its own batch.
 
     Attributes
@@ -88,7 +88,7 @@ class GpuStep(Struct, frozen=True):
         gradients: str = "fp32",
         pixels: int | None = None,
         tensors: int | None = None,
-    ) -> GpuStep:
+    ) -> OneGpuStep:
         """Return the step of a row; InputError if its latency is unknown."""
         latency_ms = positive_number(f"The latency of {row.instance}", row.latency_ms)
         log_sd = 0.0 if row.basis.is_exact else row.log_sd
@@ -98,7 +98,7 @@ class GpuStep(Struct, frozen=True):
     def gradient_bytes(self) -> float:
         """Bytes that each GPU exchanges per step.
 
-        >>> GpuStep(100, 32, 25.6e6).gradient_bytes, GpuStep(100, 32, 25.6e6, "fp16").gradient_bytes
+        >>> OneGpuStep(100, 32, 25.6e6).gradient_bytes, OneGpuStep(100, 32, 25.6e6, "fp16").gradient_bytes
         (102400000.0, 51200000.0)
         """
         return self.parameters * GRADIENT_BYTES[self.gradients]
@@ -196,7 +196,7 @@ class ScaledStep(Struct, frozen=True):
 
 
 def scaled_step(
-    model: ScaleoutModel, step: GpuStep, interconnect: Interconnect, gpus: int, strategy: Strategy
+    model: ScaleoutModel, step: OneGpuStep, interconnect: Interconnect, gpus: int, strategy: Strategy
 ) -> ScaledStep:
     """Step on `gpus` GPUs, part of a node or whole nodes; on one GPU it is `step` exactly.
 
@@ -277,7 +277,7 @@ def scaling_notes(steps: Iterable[ScaledStep], links: Interconnect) -> list[Note
 
 
 def whole_nodes(
-    model: ScaleoutModel, steps: OfferTable, offers: Iterable[Instance], one_gpu: Callable[[OfferStep], GpuStep]
+    model: ScaleoutModel, steps: OfferTable, offers: Iterable[Instance], one_gpu: Callable[[OfferStep], OneGpuStep]
 ) -> OfferTable:
     """Scale each row of a multi-GPU instance, one GPU's step, to all its GPUs by ring all-reduce."""
     several = {offer.name: offer for offer in offers if 1 < offer.gpu_count <= MAX_GPUS}

@@ -69,7 +69,6 @@ def test_a_part_that_takes_too_long_is_stopped_and_its_server_with_it():
     assert set(psutil.Process().children()) <= before
 
 
-def test_a_change_of_more_than_a_tenth_is_pointed_out():
+def test_a_missed_target_is_pointed_out():
     figure = BenchmarkFigure("a figure", [1.0, 1.2, 9.0], "s", 1.1)
-    assert figure.row(1.0).endswith("MISSED  +20% since 1")
-    assert figure.row(1.15).endswith("MISSED") and figure.row(None).endswith("MISSED")
+    assert figure.row.endswith("MISSED")

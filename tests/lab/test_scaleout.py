@@ -12,7 +12,7 @@ from profet_core.catalog.interconnects import Interconnect, Link
 from profet_core.files import shipped_folder
 from profet_core.latency import quantile
 from profet_core.training.scaling_model import NUMBERS, IntervalWidth, ScaleoutModel, Strategy, load_scaleout
-from profet_core.training.several_gpus import GpuStep, scaled_step
+from profet_core.training.several_gpus import OneGpuStep, scaled_step
 from profet_lab.measurements.tables import DataError, data_folder
 from profet_lab.reports import read_report
 from profet_lab.scaleout import (
@@ -115,7 +115,7 @@ def test_it_finds_the_model_that_made_the_rows_and_runs_what_serves(made, true_m
     for link, share in fitted.link_efficiency.items():
         assert share == pytest.approx(true_model.link_efficiency[link], rel=0.2), link
     for row in made[::7].itertuples():
-        step = GpuStep(row.one_gpu_ms, 64, row.gradient_bytes / 4, "fp32", tensors=row.tensors)
+        step = OneGpuStep(row.one_gpu_ms, 64, row.gradient_bytes / 4, "fp32", tensors=row.tensors)
         served = scaled_step(true_model, step, row.interconnect, row.gpus, Strategy(row.strategy))
         assert served.latency_ms == pytest.approx(row.latency_ms)
 

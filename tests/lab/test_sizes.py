@@ -137,7 +137,7 @@ def test_the_report_has_every_distance(classed):
     truth = both.workloads.assign(ms=both.latency_ms["fast"]).groupby(keys)["ms"].median().to_numpy()
     predicted = predicted.assign(anchor="slow", target="fast", predicted_ms=1.3 * truth, log_half_width=0.5)
     report = growth_report(both, class_bank(both), predicted)
-    assert [(row["axis"], row["knots"]) for row in report["from_measured"]] == [
+    assert [(row["axis"], row["knots"]) for row in report["scaled"]] == [
         *(("batch", knots) for knots in (1, 2, None)),
         *(("pixels", knots) for knots in (1, None)),
         ("both", None),

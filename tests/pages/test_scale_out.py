@@ -14,7 +14,7 @@ from profet_core.catalog.interconnects import load_interconnects
 from profet_core.offers import cost_usd
 from profet_core.training.cost import Workload
 from profet_core.training.scaling_model import Strategy
-from profet_core.training.several_gpus import GpuStep, scaled_step
+from profet_core.training.several_gpus import OneGpuStep, scaled_step
 from profet_profiles.units import MS_PER_S, format_ms, format_significant, format_usd, shared_time_unit
 from tests.pages.conftest import (
     ALL_COLUMNS,
@@ -92,7 +92,7 @@ def test_a_measured_step_counts_for_its_gpu_and_machines_are_paid_together(open_
     assert not app.error and not app.exception
     row = by_instance(app)["gpu_8x_v100_n" if nodes == 1 else "2 × gpu_8x_v100_n"]
     links, gpus = load_interconnects().of(offer), nodes * offer.gpu_count
-    step = scaled_step(MODEL, GpuStep(100.0, 64, 25.6e6), links, gpus, Strategy.RING)
+    step = scaled_step(MODEL, OneGpuStep(100.0, 64, 25.6e6), links, gpus, Strategy.RING)
     epoch_ms = 1000 * Workload(50_000, step.batch_size).duration_s(step.latency_ms)
     assert figures(row) == (
         format_ms(step.latency_ms),

@@ -19,7 +19,7 @@ from profet_core.layers.estimate import estimate
 from profet_core.layers.gpu_effects import (
     MEASURED,
     STATED,
-    GpuStep,
+    KnownStep,
     Source,
     effects_by_specs,
     effects_by_steps,
@@ -122,11 +122,11 @@ def test_steps_move_a_gpu_s_costs_and_more_of_them_are_surer(models):
     host, mode = host_named("", gpu.compute_capability), Mode.FP32
     at = model.with_gpus({gpu.name: effects_by_specs(model, gpu)})
 
-    def step(name: str, batch_size: int, times: float, log_sd: float = 0.05) -> GpuStep:
+    def step(name: str, batch_size: int, times: float, log_sd: float = 0.05) -> KnownStep:
         counts = counts_of(name, 224)
         work_ms, launch_ms, start_ms = at.parts_ms(counts, batch_size, (gpu, host), mode)
         assert launch_ms < 0.3 * work_ms.sum()
-        return GpuStep(name, counts, batch_size, mode, host, times * float(work_ms.sum()) + start_ms, log_sd)
+        return KnownStep(name, counts, batch_size, mode, host, times * float(work_ms.sum()) + start_ms, log_sd)
 
     before = effects_by_specs(model, gpu)
     unmoved = effects_by_steps(model, gpu, [step("resnet50", 128, 1.0)], STATED)

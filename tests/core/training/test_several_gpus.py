@@ -38,7 +38,7 @@ from profet_core.training.scaling_model import (
     one_process_ms,
     several_ms,
 )
-from profet_core.training.several_gpus import GpuStep, nodes_of, scaled_step, whole_nodes
+from profet_core.training.several_gpus import OneGpuStep, nodes_of, scaled_step, whole_nodes
 from tests.codes import codes
 from tests.made.step_times import HOUR_AT_100_MS, Z90, offer, row, steps_of
 
@@ -135,7 +135,7 @@ def test_sharing_hiding_and_copying_by_hand(model, node):
     assert float(input_copy_ms(model, 1, node, 64 * 224**2 * 12)) == pytest.approx(one_ms)
     assert float(input_copy_ms(model, 4, node, 64 * 224**2 * 12)) == pytest.approx(2 * one_ms)
     # A copy that takes longer than the step is waited for.
-    step = scaled_step(model, GpuStep(1.0, 64, 1e3, pixels=224), node, 4, Strategy.RING)
+    step = scaled_step(model, OneGpuStep(1.0, 64, 1e3, pixels=224), node, 4, Strategy.RING)
     assert step.latency_ms == pytest.approx(2 * one_ms)
 
 
@@ -151,7 +151,7 @@ NODES = st.builds(
     source=st.just("made up"),
 )
 STEPS = st.builds(
-    GpuStep,
+    OneGpuStep,
     latency_ms=st.floats(0.1, 1e5),
     batch_size=st.integers(1, 1024),
     parameters=st.floats(1e3, 1e9),
@@ -202,18 +202,18 @@ def test_efficiency_falls_with_the_number_of_gpus_in_a_node(step, node, one, oth
 def test_a_step_and_its_errors_by_hand(model, node):
     # 25 million FP32 parameters are 100 MB in four buckets. Eight GPUs are two nodes of four: a ring of 15.24 ms in
     # each, and 2 x 7/8 x 200 + 2 x 0.2 ms between; half of it could hide, 60 of 90 ms do; 2 x 1 % and 2 % are waited.
-    step = scaled_step(model, GpuStep(90, 32, 25e6), node, 8, Strategy.RING)
+    step = scaled_step(model, OneGpuStep(90, 32, 25e6), node, 8, Strategy.RING)
     assert step.sharing_ms == pytest.approx((15.24, 350.4))
     assert step.latency_ms == pytest.approx(30 + 365.64 + 0.04 * 90)
     assert (step.nodes, step.batch_size) == (2, 256)
     assert step.images_per_s == pytest.approx(256 / 0.39924)
     assert step.speed_up == pytest.approx(8 * 90 / 399.24)
     # Sent in half precision it is half as much.
-    half = scaled_step(model, GpuStep(90, 32, 25e6, "fp16"), node, 8, Strategy.RING)
+    half = scaled_step(model, OneGpuStep(90, 32, 25e6, "fp16"), node, 8, Strategy.RING)
     assert half.sharing_ms == pytest.approx((7.5 + 0.12, 175 + 0.2))
-    assert scaled_step(model, GpuStep(90, 32, 25e6, "bf16"), node, 8, Strategy.RING).sharing_ms == half.sharing_ms
+    assert scaled_step(model, OneGpuStep(90, 32, 25e6, "bf16"), node, 8, Strategy.RING).sharing_ms == half.sharing_ms
     exact, unsure = (
-        scaled_step(model, GpuStep(90, 32, 25e6, log_sd=log_sd), node, 4, Strategy.RING) for log_sd in (0.0, 0.25)
+        scaled_step(model, OneGpuStep(90, 32, 25e6, log_sd=log_sd), node, 4, Strategy.RING) for log_sd in (0.0, 0.25)
     )
     assert unsure.interval.low_ms < 90 <= exact.interval.low_ms and exact.interval.high_ms < unsure.interval.high_ms
     assert exact.speed_up_range == unsure.speed_up_range
@@ -222,7 +222,7 @@ def test_a_step_and_its_errors_by_hand(model, node):
 def test_the_width_grows_with_the_doublings_and_with_an_unknown_network(model, node):
     def step(gpus, strategy=Strategy.RING, gbit=8.0):
         links = replace(node, network_gbit_per_s=gbit)
-        return scaled_step(model, GpuStep(90, 32, 25e6, tensors=100), links, gpus, strategy)
+        return scaled_step(model, OneGpuStep(90, 32, 25e6, tensors=100), links, gpus, strategy)
 
     for of, least, exposed, doublings in (
         (step(4), 0.05, 0.5, 0.01),
@@ -244,14 +244,14 @@ def test_bridges_join_pairs_and_more_gpus_share_over_pcie(model, strategy):
     model = replace(model, widths={alone: {**widths, **pcie} for alone, widths in model.widths.items()})
     bridged = Interconnect(8, Link.BRIDGE, 300.0, 4, 2, 8.0, "made up")
     plain = replace(bridged, link=Link.PCIE, link_gb_per_s=31.5)
-    step = GpuStep(90, 32, 25e6, tensors=100)
+    step = OneGpuStep(90, 32, 25e6, tensors=100)
     for gpus in (4, 8):
         assert scaled_step(model, step, bridged, gpus, strategy) == scaled_step(model, step, plain, gpus, strategy)
     two = [scaled_step(model, step, links, 2, strategy) for links in (bridged, plain)]
     assert two[0].scaling_log_sd != two[1].scaling_log_sd and two[0].latency_ms <= two[1].latency_ms
 
 
-ONE_GPU = GpuStep(200, 64, 25.6e6)
+ONE_GPU = OneGpuStep(200, 64, 25.6e6)
 
 
 @pytest.fixture(scope="module")
@@ -267,7 +267,7 @@ def test_nodes_share_one_step(model, p3):
 
 
 def test_what_can_t_be_is_refused(model, node, p3):
-    step = GpuStep(90, 32, 25e6)
+    step = OneGpuStep(90, 32, 25e6)
     refused = {
         "does not divide evenly over 6 GPUs": lambda: batch_per_gpu(256, 6),
         "at least 1, not 0": lambda: nodes_of(0, 4),
@@ -301,7 +301,7 @@ PLAIN = replace(
 NODE = offer("g4dn.12xlarge", 6.0, gpu="Tesla T4", gpu_count=4, provider="aws")
 ONE = offer("g4dn.xlarge", 1.5, gpu="Tesla T4", provider="aws")
 #: 2 x 3/4 of 4 x 24.99 million bytes at 15.75 GB/s, and six messages of four buckets, 0.02 ms each: 10 ms.
-NODE_STEP = partial(GpuStep.from_row, batch_size=64, parameters=(10 - 0.48) * 15.75e6 / 6)
+NODE_STEP = partial(OneGpuStep.from_row, batch_size=64, parameters=(10 - 0.48) * 15.75e6 / 6)
 
 
 def scaled(*rows, offers=(NODE, ONE), notes=()):
