@@ -13,7 +13,7 @@ import pandas as pd
 from msgspec import Struct
 from msgspec.structs import replace
 from scipy import sparse
-from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import least_squares
 
 from profet_core.catalog import load_gpus, load_shipped
 from profet_core.catalog.gpus import CHANNELS_LAST, PLAIN, TUNED, Gpu, canonical
@@ -141,7 +141,7 @@ def _cells(all_latencies: pd.DataFrame) -> Iterator[dict]:
 
 
 def _published(folder: Path) -> Iterator[dict]:
-    """Steps of convolutional networks that are known, on GPUs that are known."""
+    """Return steps of convolutional networks that are known, on GPUs that are known."""
     table = pd.read_csv(found_file(folder, THROUGHPUT_FILE)).dropna(subset=["batch_size", "pixels", "images_per_s"])
     table = table[table.gpus == 1]
     owner = table.source_repo.str.partition("/")[0]
@@ -263,6 +263,10 @@ def family_of(network: str) -> str:
 _TYPICAL_MS = dict.fromkeys(FLOPS, 6.0) | dict.fromkeys(ELEMENTS, 0.02) | {"depthwise convolution": 60.0}
 _TYPICAL_MS |= {"narrow convolution": 1.0, "narrow grouped convolution": 1.0, "convolution and product inputs": 0.01}
 _TYPICAL_MS |= {"parameters": 0.03, "dense parameters": 0.03, "images": 0.5, "kernels": 0.01}
+#: Standard deviation of the logarithm of these, and of its change by precision and code. A step reads and writes each
+#: parameter, its gradient and the optimizer's state some eight times; a fit that may take more lets large networks'
+#: steps grow too little with their batch.
+_PARAMETERS, _PARAMETERS_BY_MODE = 0.15, 0.1
 _TYPICAL_LAUNCH_MS, _TYPICAL_START_MS = 0.04, 1.0
 #: Prior standard deviations of the logarithms: of an efficiency; of its change by precision and code, by source, and on
 #: a GPU; of a GPU's or a measured instance's speed, and of a GPU's compute and bandwidth besides; of a source; of its
@@ -273,8 +277,10 @@ _SPEED, _GPU, _SOURCE, _LAUNCH, _LAUNCH_ON_GPU = 0.12, 0.12, 0.1, 0.8, 1.0
 _SPEED_OF_CARD, _CARD = 0.06, 0.06
 #: Of a GPU none of whose steps, and none of whose chip's, are known.
 UNKNOWN_GPU_LOG_SD = math.hypot(_SPEED, _SPEED_OF_CARD, _GPU, _CARD)
-#: Of a generation's compute and bandwidth, and of graphics cards' over datacenter ones', by their compute capability.
-_GENERATION, _LINE, _GRAPHICS = 0.15, 0.15, (6.1, 7.5, 8.6, 8.9, 12.0)
+#: Of a generation's compute, also on tensor cores besides, and bandwidth: most of what differs is in tensor cores.
+_GENERATION = {"compute": 0.06, "tensor": 0.2, "bandwidth": 0.15}
+#: Of graphics cards' over datacenter ones', by their compute capability.
+_LINE, _GRAPHICS = 0.15, (6.1, 7.5, 8.6, 8.9, 12.0)
 #: Published steps that a GPU needs for efficiencies of its own.
 OFTEN = 60
 #: Of a kind and of a group of kinds by source, of PROFET's and others: its framework has its own kernels. Kinds of one
@@ -304,15 +310,13 @@ _FIXED = 1e-3
 #: How rates follow specs, with standard deviations: a GPU of twice the FLOP/s is so much faster. Of tensor cores' peak
 #: over plain cores', besides: networks don't attain as much of a higher one. Ends of kernels follow the clock.
 _POWERS = {"compute": (0.75, 0.05), "bandwidth": (0.9, 0.05), "tf32": (-0.45, 0.07), "half": (-0.35, 0.07)}
-_POWERS |= {"watts": (0.3, 0.1), "cache": (0.3, 0.15), "clock": (1.0, 0.2)}
+_POWERS |= {"watts": (0.3, 0.1), "cache": (0.3, 0.15), "clock": (0.5, 0.2)}
 #: Standard deviation of a row that the effects don't explain; errors beyond it count less.
 _ROW = 0.1
 #: One that a source repeated, or measured on large batches alone.
 _ROWS = {PROFET: 0.07, POINTS: 0.05}
 _ROBUST = 3.0
-_MAX_ITERATIONS, _CONVERGED, _MAX_DAMPING = 40, 1e-5, 1e6
-#: A fit that starts from another one is near its end.
-_WARM_CONVERGED = 5e-5
+_CONVERGED, _MAX_STEPS = 1e-5, 60
 
 Key = tuple[str, ...]
 
@@ -324,7 +328,7 @@ def chip_of(gpu: str) -> str:
 
 
 def generation_of(gpu: Gpu) -> str:
-    """A GPU's generation, as effects name it."""
+    """Return a GPU's generation, as effects name it."""
     return f"generation {gpu.compute_capability}"
 
 
@@ -361,7 +365,7 @@ class Problem(Struct, frozen=True):
     amounts: np.ndarray
 
     def subset(self, rows: np.ndarray) -> Problem:
-        """Some rows, by mask."""
+        """Return some rows, by mask."""
         parts = np.repeat(rows, self.amounts.shape[1])
         return replace(self, rows=self.rows[rows], design=self.design[parts], amounts=self.amounts[rows])
 
@@ -378,7 +382,7 @@ class _Effects:
     def add(
         self, rows: pd.DataFrame, part: int, prior: tuple[float, float], *key: str | pd.Series, by: object = 1.0
     ) -> None:
-        """An effect for each value of `key`, times `by` (a number, or one a row), in a part of these rows."""
+        """Return an effect for each value of `key`, times `by` (a number, or one a row), in a part of these rows."""
         if rows.empty:
             return
         keys = pd.MultiIndex.from_frame(pd.DataFrame(dict(enumerate(key)), index=rows.index))
@@ -393,7 +397,7 @@ class _Effects:
 
 
 def problem(rows: pd.DataFrame) -> Problem:
-    """The effects on these rows."""
+    """Return the effects on these rows."""
     numbers = rows.loc[rows["source"] != PROFET, "gpu"].value_counts()
     rows = rows.reset_index(drop=True)
     rows = rows.assign(
@@ -444,8 +448,20 @@ def problem(rows: pd.DataFrame) -> Problem:
 
 
 def base_mode(mode: Mode) -> Mode:
-    """The mode whose costs a mode has: tuned code is published for one network, and adds to channels-last groupwise."""
+    """Return the mode whose costs a mode has: tuned code, of one network, adds to channels-last in groups."""
     return Mode.HALF_CHANNELS_LAST if mode is Mode.HALF_TUNED else mode
+
+
+def with_gpu_steps(rows: pd.DataFrame, learned: pd.DataFrame) -> pd.DataFrame:
+    """Rows with gpu_steps (learned on its GPU; -1: none on its chip either) and is_alone (no `known_generations`)."""
+    steps = learned["gpu"].value_counts()
+    on_gpu = rows["gpu"].map(steps).fillna(0).where(rows["chip"].isin(learned["chip"]), -1)
+    return rows.assign(gpu_steps=on_gpu, is_alone=~rows["generation"].isin(known_generations(learned)))
+
+
+def known_generations(rows: pd.DataFrame) -> set[str]:
+    """Return generations with a GPU that many of these rows are of."""
+    return set(rows["generation"][rows.groupby("gpu")["gpu"].transform("size") >= OFTEN])
 
 
 def _add_kind(effects: _Effects, rows: pd.DataFrame, part: int, kind: str, peaks: np.ndarray) -> None:
@@ -462,8 +478,9 @@ def _add_kind(effects: _Effects, rows: pd.DataFrame, part: int, kind: str, peaks
     effects.add(rows[is_round], part, (0.0, _ROUND), "source", rows["source"][is_round])
     effects.add(rows, part, (0.0, _SPEED), "speed", rows["chip"])
     effects.add(rows, part, (0.0, _SPEED_OF_CARD), "speed", rows["gpu"])
-    effects.add(rows, part, (math.log(_TYPICAL_MS[kind]), _EFFICIENCY), "kind", kind)
-    effects.add(rows, part, (0.0, _BY_MODE), "mode", kind, rows["mode_name"])
+    efficiency, by_mode = (_PARAMETERS, _PARAMETERS_BY_MODE) if kind == "parameters" else (_EFFICIENCY, _BY_MODE)
+    effects.add(rows, part, (math.log(_TYPICAL_MS[kind]), efficiency), "kind", kind)
+    effects.add(rows, part, (0.0, by_mode), "mode", kind, rows["mode_name"])
     for is_profet, some in ((True, rows[is_cell]), (False, rows[~is_cell])):
         by_source = _KERNELS_BY_SOURCE if kind == "kernels" else _BY_SOURCE[is_profet]
         effects.add(some, part, (0.0, by_source), "kind of source", kind, some["source"])
@@ -488,7 +505,7 @@ def _add_kind(effects: _Effects, rows: pd.DataFrame, part: int, kind: str, peaks
     effects.add(rows, part, _POWERS[name], "power", name, by=-peaks)
     effects.add(rows, part, (0.0, _GPU), "gpu", name, rows["chip"], by=-1.0)
     effects.add(rows, part, (0.0, _CARD), "gpu", name, rows["gpu"], by=-1.0)
-    effects.add(rows, part, (0.0, _GENERATION), "gpu", name, rows["generation"], by=-1.0)
+    effects.add(rows, part, (0.0, _GENERATION[name]), "gpu", name, rows["generation"], by=-1.0)
     effects.add(rows, part, (0.0, _LINE), "gpu", name, rows["line"], by=-1.0)
     if kind in ELEMENTS:
         effects.add(rows, part, _POWERS["cache"], "power", "cache", by=-rows["cached"])
@@ -499,7 +516,8 @@ def _add_kind(effects: _Effects, rows: pd.DataFrame, part: int, kind: str, peaks
             own = rows[in_precision]
             effects.add(own, part, _POWERS[precision], "power", precision, by=-own["tensor"])
         on_tensor = rows[rows["has_tensor"]]
-        effects.add(on_tensor, part, (0.0, _GENERATION), "gpu", "tensor", on_tensor["generation"], by=-1.0)
+        by_generation = (0.0, _GENERATION["tensor"])
+        effects.add(on_tensor, part, by_generation, "gpu", "tensor", on_tensor["generation"], by=-1.0)
 
 
 @cache
@@ -525,7 +543,7 @@ def _forward(fit_problem: Problem, theta: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def fit(fit_problem: Problem, warm: np.ndarray | None = None) -> np.ndarray:
-    """Fit all effects by damped Gauss-Newton steps on log latencies; large errors count less.
+    """Fit all effects by least squares on log latencies, and on what the priors expect; large errors count less.
 
     Parameters
     ----------
@@ -535,41 +553,33 @@ def fit(fit_problem: Problem, warm: np.ndarray | None = None) -> np.ndarray:
     -------
     effects : in the order of the problem's keys.
     """
-    means, precision = fit_problem.means, 1 / fit_problem.sds**2
-    theta = means.copy() if warm is None else warm.copy()
+    means, sds = fit_problem.means, fit_problem.sds
     log_ms = np.log(fit_problem.rows["latency_ms"].to_numpy())
     row_sds = fit_problem.rows["source"].map(_ROWS).fillna(_ROW).to_numpy()
 
-    def cost(theta: np.ndarray) -> tuple[float, np.ndarray, tuple[np.ndarray, ...]]:
-        found = _forward(fit_problem, theta)
-        errors = (np.log(found[2] + found[0][:, -1]) - log_ms) / row_sds
-        robust = 2 * _ROBUST**2 * (np.sqrt(1 + (errors / _ROBUST) ** 2) - 1)
-        return float(robust.sum() + ((theta - means) ** 2 * precision).sum()), errors, found
+    def errors(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of the rows, and how far each is from where errors count less (1: not at all)."""
+        off = (np.log(predicted_ms(fit_problem, theta)) - log_ms) / row_sds
+        return off, np.sqrt(1 + (off / _ROBUST) ** 2)
 
-    damping, (now, errors, parts) = 1e-2 if warm is None else 1e-4, cost(theta)
-    for _ in range(_MAX_ITERATIONS):
-        weights = 1 / np.sqrt(1 + (errors / _ROBUST) ** 2)
-        slopes = sparse.diags(1 / row_sds) @ _slopes(fit_problem, *parts)
-        weighted = slopes.T @ sparse.diags(weights)
-        gram = (weighted @ slopes).toarray() + np.diag(precision)
-        gradient = weighted @ errors + precision * (theta - means)
-        while True:
-            damped = cho_factor(gram + damping * np.diag(np.diag(gram)), check_finite=False)
-            step = -cho_solve(damped, gradient, check_finite=False)
-            tried, tried_errors, tried_parts = cost(theta + step)
-            if tried <= now or damping > _MAX_DAMPING:
-                break
-            damping *= 4
-        gain = (now - tried) / now
-        theta, now, errors, parts = theta + step, tried, tried_errors, tried_parts
-        damping = max(damping / 4, 1e-6)
-        if gain < (_CONVERGED if warm is None else _WARM_CONVERGED):
-            break
-    return theta
+    def residuals(theta: np.ndarray) -> np.ndarray:
+        off, far = errors(theta)
+        return np.concatenate([off * np.sqrt(2 / (far + 1)), (theta - means) / sds])
+
+    def slopes(theta: np.ndarray) -> sparse.csr_matrix:
+        _, far = errors(theta)
+        by_row = sparse.diags(np.sqrt((far + 1) / 2) / far / row_sds) @ _slopes(
+            fit_problem, *_forward(fit_problem, theta)
+        )
+        return sparse.vstack([by_row, sparse.diags(1 / sds)]).tocsr()
+
+    start = means if warm is None else warm
+    found = least_squares(residuals, start, slopes, x_scale=sds, tr_solver="lsmr", ftol=_CONVERGED, max_nfev=_MAX_STEPS)
+    return np.asarray(found.x)
 
 
 def _slopes(fit_problem: Problem, parts: np.ndarray, work: np.ndarray, joined: np.ndarray) -> sparse.csr_matrix:
-    """Derivatives of each row's log latency by the effects, (rows, effects)."""
+    """Return derivatives of each row's log latency by the effects, (rows, effects)."""
     total = joined + parts[:, -1]
     shares = parts / total[:, None]
     shares[:, :-2] *= ((work / joined) ** (SMOOTH_MAX_POWER - 1))[:, None]
@@ -603,7 +613,7 @@ _OF_SOURCE = ("source", "kind of source", "group of source", "launch of source",
 
 
 def as_new_source(keys: Sequence[Key], effects: np.ndarray) -> np.ndarray:
-    """The effects without those of published sources: what an answer to a user takes."""
+    """Return the effects without those of published sources: what an answer to a user takes."""
     return np.where([key[0] in _OF_SOURCE and PROFET not in key for key in keys], 0.0, effects)
 
 

@@ -60,11 +60,13 @@ from profet_lab.estimate_fit import (
     generation_of,
     group_of,
     hosts,
+    known_generations,
     launch_log_sd,
     launched_shares,
     line_of,
     predicted_ms,
     problem,
+    with_gpu_steps,
 )
 from profet_lab.measured_pairs import held_out_steps, pairs_report
 from profet_lab.measurements.tables import LATENCIES_FILE, Measurements
@@ -86,7 +88,7 @@ _DIGITS = 4
 
 
 def folds_of(rows: pd.DataFrame) -> dict[str, list[Fold]]:
-    """What is held out -> its folds.
+    """Return what is held out -> its folds.
 
     Of published steps: families (a GPU known by one family alone stays known), sources, and GPUs but for their
     ResNet-50. Of PROFET's cells, each on all GPUs at once: workloads, networks; and GPUs with their published rows, but
@@ -128,15 +130,15 @@ AS_ANSWERED = "families as answered"
 def held_out_rows(
     fit_problem: Problem, fitted: np.ndarray, names: Sequence[str], progress: Progress | None = None
 ) -> dict[str, pd.DataFrame]:
-    """What of `folds_of` is held out -> the judged rows; beside families `AS_ANSWERED`, their source's effect omitted.
+    """Judge rows by what of `folds_of` is held out; beside families `AS_ANSWERED`, their source's effect omitted.
 
     Fits on parts of the rows start from `fitted`, the one on all of them.
 
     Returns
     -------
-    rows : with family_fold (-1: none holds out its family), predicted_ms, log_error, gpu_steps (on its GPU in the fold;
-        -1: none on its chip either), share (of the variance that is left after what is known of the network),
-        host_log_sd, and is_new_source (the source's effect is omitted).
+    rows : `with_gpu_steps` of the fold, family_fold (-1: none holds out its family), predicted_ms, log_error, share (of
+        the variance that is left after what is known of the network), host_log_sd, and is_new_source (the source's
+        effect is omitted).
     """
     folds = folds_of(fit_problem.rows)
     family_fold = np.full(len(fit_problem.rows), -1)
@@ -160,17 +162,14 @@ def held_out_rows(
 def _judged(fit_problem: Problem, fold: Fold, effects: np.ndarray, *, is_known: bool) -> pd.DataFrame:
     learned, judged = (fit_problem.subset(rows) for rows in fold)
     rows, latency_ms, share = judged.rows, predicted_ms(judged, effects), np.ones(len(judged.rows))
-    steps = learned.rows["gpu"].value_counts()
-    on_gpu = rows["gpu"].map(steps).fillna(0).where(rows["chip"].isin(learned.rows["chip"]), -1)
     if is_known:
         ratios = np.log(learned.rows["latency_ms"].to_numpy() / predicted_ms(learned, effects))
         known = known_steps_in(known_steps(learned.rows, ratios))
         corrections, share = _corrections(known, rows)
         latency_ms = latency_ms * np.exp(corrections)
-    return rows.assign(
+    return with_gpu_steps(rows, learned.rows).assign(
         predicted_ms=latency_ms,
         log_error=np.log(latency_ms / rows["latency_ms"]),
-        gpu_steps=on_gpu,
         share=share,
         host_log_sd=launched_shares(judged, effects)
         * np.hypot([host.log_sd for host in hosts(rows)], launch_log_sd(learned.rows, learned.keys, effects)),
@@ -196,14 +195,15 @@ class Doubts(Struct, frozen=True):
     Attributes
     ----------
     by_case : fold of families -> key of a case -> of networks, without that fold's errors; -1: by all folds.
-    few_steps : of the speed of a GPU that is known by few steps.
+    few_steps : of the speed of a GPU that is known by few steps; by whether no GPU of its generation is known by many.
+    unknown_gpu : of a GPU none of whose steps, and none of whose chip's, are known.
     source : between sources.
     """
 
     by_case: Mapping[int, Mapping[str, float]]
-    few_steps: float
-    source: float
+    few_steps: Mapping[bool, float]
     unknown_gpu: float
+    source: float = 0.0
 
     def half_widths(self, held: pd.DataFrame) -> np.ndarray:
         """Of the intervals of `held_out_rows`, in the logarithm, by families in other folds than the row's family."""
@@ -212,8 +212,8 @@ class Doubts(Struct, frozen=True):
         return np.asarray(quantile() * np.sqrt(_case_sds(self.by_case, held) ** 2 + of_gpu**2 + of_source**2))
 
     def _of_gpus(self, held: pd.DataFrame) -> np.ndarray:
-        steps = held["gpu_steps"]
-        return np.select([steps < 0, steps < OFTEN], [self.unknown_gpu, self.few_steps], 0.0)
+        steps, few = held["gpu_steps"], held["is_alone"].map(self.few_steps)
+        return np.select([steps < 0, steps < OFTEN], [np.maximum(few, self.unknown_gpu), few], 0.0)
 
     def of_pairs(self, held: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         """Of the networks and of the GPUs of `measured_pairs.held_out_steps`."""
@@ -226,18 +226,22 @@ def _case_sds(by_case: Mapping[int, Mapping[str, float]], held: pd.DataFrame) ->
 
 
 def doubts_of(held: Mapping[str, pd.DataFrame]) -> Doubts:
-    """From held-out families, GPUs and sources; every GPU with few steps and every source counts the same."""
+    """From held-out families, GPUs and sources: what their errors need beyond what the intervals have without it."""
     by_case = {fold: log_sds_by_case(held["families"], skip=fold) for fold in range(-1, FOLDS)}
-    few = held["gpus"][held["gpus"]["gpu_steps"].between(0, OFTEN - 1)]
-    needed = np.sqrt(np.maximum(few["log_error"] ** 2 - (quantile() * _case_sds(by_case, few)) ** 2, 0))
-    weights = 1 / few.groupby("gpu")["gpu"].transform("size").to_numpy()
-    sources = held["sources"][held["sources"]["gpu_steps"] >= OFTEN].groupby("source")["log_error"].mean()
-    return Doubts(
-        by_case,
-        few_steps=float(log_sd_of(weighted_quantile(np.asarray(needed), weights, LEVEL))),
-        source=float(np.sqrt((sources**2).mean())),
-        unknown_gpu=UNKNOWN_GPU_LOG_SD,
-    )
+    doubts = Doubts(by_case, few_steps={False: 0.0, True: 0.0}, unknown_gpu=UNKNOWN_GPU_LOG_SD)
+    of_gpus = pd.concat([held[name].assign(fold=name) for name in ("gpus", "cell GPUs")], ignore_index=True)
+    of_gpus = of_gpus[of_gpus["gpu_steps"].between(0, OFTEN - 1)]
+    few = {alone: _needed(some, doubts, some["fold"] + some["gpu"]) for alone, some in of_gpus.groupby("is_alone")}
+    doubts = replace(doubts, few_steps=few)
+    sources = held["sources"]
+    return replace(doubts, source=_needed(sources, doubts, sources["source"].str.replace(r" \d\.\d$", "", regex=True)))
+
+
+def _needed(held: pd.DataFrame, doubts: Doubts, names: pd.Series) -> float:
+    """Return the standard deviation that is missing; rows of a name count together as the root of their number."""
+    needed = np.sqrt(np.maximum(held["log_error"] ** 2 - doubts.half_widths(held) ** 2, 0))
+    weights = 1 / np.sqrt(names.groupby(names).transform("size"))
+    return float(log_sd_of(weighted_quantile(needed.to_numpy(), weights.to_numpy(), LEVEL)))
 
 
 def log_sds_by_case(held: pd.DataFrame, skip: int = -1) -> dict[str, float]:
@@ -283,14 +287,14 @@ def known_steps(rows: pd.DataFrame, log_ratios: np.ndarray) -> dict[str, Any]:
 
 
 def known_as(rows: pd.DataFrame) -> pd.Series:
-    """The name of each row's network in the file."""
+    """Return the name of each row's network in the file."""
     names = zip(rows["network"], rows["source"] == PROFET, strict=True)
     known = [PROFET_PREFIX + name if is_cell else shared_name(name) for name, is_cell in names]
     return pd.Series(known, index=rows.index)
 
 
 def likely_variances(known: MeasuredRatios, *, is_profet: bool) -> list[float]:
-    """The variances of PROFET's networks, or of others, under which what was measured of them is likeliest."""
+    """Return the variances of PROFET's networks, or of others, under which what was measured of them is likeliest."""
     by_length: dict[int, list[tuple[np.ndarray, ...]]] = {}
     for name, (start, end) in known.names.items():
         rows = slice(start, end)
@@ -393,7 +397,7 @@ def _figures(held: pd.DataFrame) -> dict[str, float]:
 
 
 def regressions(cells: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """A regression after Lattuada et al. (2022), and boosted trees, on PROFET's cells.
+    """Return a regression after Lattuada et al. (2022), and boosted trees, on PROFET's cells.
 
     Only the paper's abstract was read: linear regression on features of the network and the GPU that sequential forward
     selection chose; here on logarithms.
@@ -448,7 +452,7 @@ def fit_and_write(measurements: Measurements, folder: Path, out: Path, progress:
     rows = estimate_rows(measurements.all_latencies, folder)
     fit_problem = problem(rows)
     fitted = fit(fit_problem)
-    held = held_out_rows(fit_problem, fitted, ("families", "gpus", "sources"), progress)
+    held = held_out_rows(fit_problem, fitted, ("families", "gpus", "cell GPUs", "sources"), progress)
     doubts = doubts_of(held)
     files = (LATENCIES_FILE, *FILES)
     content = {
@@ -468,12 +472,12 @@ def fit_and_write(measurements: Measurements, folder: Path, out: Path, progress:
     return model
 
 
-def coefficients(fit_problem: Problem, fitted: np.ndarray, few_steps_log_sd: float) -> dict[str, Any]:
-    """The fitted effects as `estimate.json` holds them, but for the intervals.
+def coefficients(fit_problem: Problem, fitted: np.ndarray, few_steps_log_sds: Mapping[bool, float]) -> dict[str, Any]:
+    """Return the fitted effects as `estimate.json` holds them, but for the intervals.
 
     Parameters
     ----------
-    few_steps_log_sd : uncertainty of the speed of a GPU that is known by few steps.
+    few_steps_log_sds : uncertainty of the speed of a GPU that is known by few steps, as `Doubts` has it.
     """
     values = dict(zip(fit_problem.keys, fitted.tolist(), strict=True))
 
@@ -481,7 +485,7 @@ def coefficients(fit_problem: Problem, fitted: np.ndarray, few_steps_log_sd: flo
         return values.get(key, 0.0)
 
     rows, offers, answered = fit_problem.rows, load_shipped(), as_new_source(fit_problem.keys, fitted)
-    chips = set(rows["chip"])
+    chips, known = set(rows["chip"]), known_generations(rows)
 
     def log_cost(kind: str, mode: Mode) -> float:
         base, group = base_mode(mode), group_of(kind)
@@ -508,8 +512,10 @@ def coefficients(fit_problem: Problem, fitted: np.ndarray, few_steps_log_sd: flo
             faster += of_generation(load_gpus()[gpu], part)
             logs.append(_rounded(own - faster))
         sizes = rows.loc[rows["gpu"] == gpu, "batch_size"]
-        is_small = bool(sizes.max() < SMALL_BATCH)
-        log_sd = _SMALL_LOG_SD if is_small else 0.0 if len(sizes) >= OFTEN else _rounded(few_steps_log_sd)
+        few_log_sd = few_steps_log_sds[generation_of(load_gpus()[gpu]) not in known]
+        log_sd = 0.0 if len(sizes) >= OFTEN else _rounded(few_log_sd)
+        if sizes.max() < SMALL_BATCH:
+            log_sd = max(log_sd, _SMALL_LOG_SD)
         return {"log_costs": logs, "log_sd": log_sd, "rows": len(sizes)}
 
     instances = sorted(set(rows["instance"]) - {""})
@@ -526,7 +532,7 @@ def coefficients(fit_problem: Problem, fitted: np.ndarray, few_steps_log_sd: flo
             {
                 "compute_capability": gpu.compute_capability,
                 "log_costs": [_rounded(-of_generation(gpu, part_of(kind))) for kind in KINDS],
-                "log_tensor_cost": _rounded(-effect("gpu", "tensor", generation_of(gpu))),
+                "log_tensor_cost": _rounded(-of_generation(gpu, "tensor")),
             }
             for gpu in {one.compute_capability: one for one in load_gpus().values()}.values()
         ],

@@ -13,7 +13,16 @@ from profet_core.catalog import load_gpus
 from profet_core.latency import LEVEL, quantile
 from profet_core.layers.measured import OF_PROGRAM, Learned, Shares, Steps
 from profet_core.layers.rates import SMALL_BATCH, Mode, log_peaks
-from profet_lab.estimate_fit import PROFET, Problem, as_new_source, fit, hosts, launch_log_sd, step_parts_ms
+from profet_lab.estimate_fit import (
+    PROFET,
+    Problem,
+    as_new_source,
+    fit,
+    hosts,
+    launch_log_sd,
+    step_parts_ms,
+    with_gpu_steps,
+)
 from profet_lab.tasks import Progress, error_figures, run_tasks
 
 #: What a pair has in common besides the source; the GPU or the batch size differs.
@@ -26,11 +35,11 @@ _PRECISIONS = {Mode.FP32: "FP32 or TF32", Mode.TF32: "FP32 or TF32", Mode.HALF_T
 def held_out_steps(
     fit_problem: Problem, fitted: np.ndarray, progress: Progress | None = None
 ) -> tuple[pd.DataFrame, list[np.ndarray]]:
-    """Published steps that have a pair, by fits that saw neither their source nor published steps of their family.
+    """Estimate published steps that have a pair by fits that saw neither their source nor their published family.
 
     Returns
     -------
-    rows : with gpu_steps (on its GPU in the fit; -1: none on its chip either) and launch_log_sd (of its host too).
+    rows : `with_gpu_steps`, and launch_log_sd (of its host too).
     parts : milliseconds of work, of launches and of the start of each row.
     """
     rows = fit_problem.rows
@@ -50,11 +59,9 @@ def held_out_steps(
     for (learned, _), some, effects in zip(
         tasks, held, run_tasks(fit, tasks, progress=progress, threads=True), strict=True
     ):
-        steps = some.rows["gpu"].map(learned.rows["gpu"].value_counts()).fillna(0)
         log_sd = launch_log_sd(learned.rows, learned.keys, effects)
         found.append(
-            some.rows.assign(
-                gpu_steps=steps.where(some.rows["chip"].isin(learned.rows["chip"]), -1),
+            with_gpu_steps(some.rows, learned.rows).assign(
                 launch_log_sd=np.hypot([host.log_sd for host in hosts(some.rows)], log_sd),
             )
         )
@@ -63,7 +70,7 @@ def held_out_steps(
 
 
 def _programs(rows: pd.DataFrame) -> pd.Series:
-    """The source of each row; rounds of MLPerf are one."""
+    """Return the source of each row; rounds of MLPerf are one."""
     return rows["source"].str.replace(r" \d\.\d$", "", regex=True)
 
 
@@ -120,7 +127,7 @@ def pairs_report(
     scores = [2 * widths + 2 / (1 - LEVEL) * np.maximum(np.abs(errors) - widths, 0) for errors, widths in judged]
 
     def best(among: np.ndarray) -> int:
-        """The candidate with the best mean score; each kind of pair counts the same."""
+        """Return the candidate with the best mean score; each kind of pair counts the same."""
         return int(
             np.argmin([pd.Series(score[among]).groupby(kinds[among].to_numpy()).mean().mean() for score in scores])
         )

@@ -124,7 +124,7 @@ def test_only_what_is_shipped_is_remembered_for_longer():
     shipped = {
         "profet_core/catalog/tables.py": ["_types_of"],
         "profet_core/layers/by_name.py": ["_known_name"],
-        "profet_core/layers/estimate.py": ["_better_shipped"],
+        "profet_core/layers/steps.py": ["_better_shipped"],
         "profet_core/layers/networks.py": ["_counts_of", "_shared"],
         "profet_core/questions.py": ["fields_of", "_values_of"],
         "profet_core/transfer/work.py": ["_group_sums"],

@@ -16,7 +16,7 @@ from profet_core.ensemble.operations import NO_UNKNOWN_OPERATIONS
 from profet_core.errors import Code, InputError, NoPredictionError, Note
 from profet_core.latency import LEVEL, Basis
 from profet_core.layers.by_name import is_alike, transformer_work
-from profet_core.layers.estimate import METHOD, MeasuredStep, NetworkStep, estimate, measured_step
+from profet_core.layers.estimate import METHOD, MeasuredStep, estimate, measured_step
 from profet_core.layers.measured import TIME_LOG_SD, MeasuredTime
 from profet_core.layers.network import (
     Counts,
@@ -27,6 +27,7 @@ from profet_core.layers.network import (
     counts_of_work,
 )
 from profet_core.layers.networks import counts_of, network_name
+from profet_core.layers.steps import NetworkStep
 from profet_core.prediction.checks import (
     TYPICAL_RATIO,
     check_latency,

@@ -19,7 +19,6 @@ from profet_core.layers.estimate import (
     Disagreement,
     MeasuredStep,
     NetworkEstimate,
-    NetworkStep,
     disagreements,
     estimate,
     measured_step,
@@ -28,6 +27,7 @@ from profet_core.layers.logs import TrainingLog
 from profet_core.layers.measured import MeasuredTime, measured_times, step_ms
 from profet_core.layers.network import Counts, Network
 from profet_core.layers.networks import counts_of, network_name
+from profet_core.layers.steps import NetworkStep
 from profet_core.offers import OfferStep
 from profet_core.prediction.checks import read_as
 from profet_core.prediction.table import Prediction

@@ -18,14 +18,6 @@ from profet_core.ensemble.operations import kind_of
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import FloatArray, combined_sd, smooth_max
 from profet_core.layers.class_times import Place, mapped_inputs
-from profet_core.layers.estimate import (
-    KERNELS_LOG_SD,
-    READ_LOG_SD,
-    WORK_LOG_SD,
-    NetworkStep,
-    StepMachines,
-    machines_of,
-)
 from profet_core.layers.measured import OF_PROGRAM, Learned, Steps
 from profet_core.layers.network import MAX_PATCH_CONVOLUTIONS, Counts, Elements, Flops, Numbers
 from profet_core.layers.networks import (
@@ -40,6 +32,7 @@ from profet_core.layers.networks import (
     shared_name,
 )
 from profet_core.layers.rates import ELEMENTS, FLOPS, KINDS, Mode, RateModel, has_rates, mode_of, rate_model_of
+from profet_core.layers.steps import KERNELS_LOG_SD, READ_LOG_SD, WORK_LOG_SD, NetworkStep, StepMachines, machines_of
 from profet_core.prediction.checks import VISION_TRANSFORMER, is_attention, waits_for_loader
 from profet_core.prediction.counts import Asked, CountedStep, Recorded, StepsAt, TargetSteps
 from profet_core.prediction.models import Models
@@ -61,7 +54,7 @@ def is_alike(parameters: float, recorded: float) -> bool:
 
 
 def network_of(profile: Profile, given: str | None = None) -> str | None:
-    """The name of a profile's network in its framework; None if neither a user nor the file says it.
+    """Return the name of a profile's network in its framework; None if neither a user nor the file says it.
 
     Parameters
     ----------
@@ -89,7 +82,7 @@ def network_of(profile: Profile, given: str | None = None) -> str | None:
 
 
 def step_by_counts(models: Models, profile: Profile, given: str | None = None) -> CountedStep | Note | None:
-    """A profile's step in FP32 on the profiled instances, by its network's counts and what was measured of it.
+    """Return a profile's step in FP32 on the profiled instances, by its network's counts and what was measured of it.
 
     Parameters
     ----------
@@ -188,7 +181,7 @@ class _CountedSteps(Struct, frozen=True):
         )
 
     def usual_ms(self, one: Recorded) -> float:
-        """What a recorded step usually takes."""
+        """Return what a recorded step usually takes."""
         return self._usual(one).latency_ms.item()
 
     def _usual(self, one: Recorded) -> Steps:
@@ -202,7 +195,7 @@ class _CountedSteps(Struct, frozen=True):
         *,
         as_recorded: bool = False,
     ) -> StepsAt:
-        """What makes steps at any batch and pixel size, by those that were recorded.
+        """Return what makes steps at any batch and pixel size, by those that were recorded.
 
         They are those of today's software, or `as_recorded` of the program that was recorded.
         """
@@ -256,7 +249,7 @@ _MANY = MAX_PATCH_CONVOLUTIONS + 1
 
 
 def _counts_read(amounts: Mapping[str, float], kernels: float, batch_size: int, pixels: int) -> Counts:
-    """What an image takes in a CNN, by amounts of work of a step as `rates.work_of` has them."""
+    """Return what an image takes in a CNN, by amounts of work of a step as `rates.work_of` has them."""
     flops = {kind: 1e9 * amounts.get(kind, 0.0) / batch_size for kind in FLOPS}
     values = {kind: 1e6 * amounts.get(kind, 0.0) / batch_size for kind in ELEMENTS}
     grouped = flops["grouped convolution"] + flops["wide grouped convolution"]
@@ -319,7 +312,7 @@ def read_step(
     profile: Profile,
     launches_ms: float | None = None,
 ) -> CountedStep:
-    """A step of an unknown network, by the work that a profile's class times tell.
+    """Return a step of an unknown network, by the work that a profile's class times tell.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ class LayerRecord(Struct, frozen=True):
 
 
 def layer_records(layers: object) -> list[LayerRecord]:
-    """The layers of a model's config."""
+    """Return the layers of a model's config."""
     if not isinstance(layers, list) or not layers:
         raise InputError("it has no layers: save a model that was built.")
     records: dict[str, LayerRecord] = {}
@@ -92,7 +92,7 @@ def _tensors(value: Any) -> Iterator[Tensor]:
 
 
 def recorded_shape(shape: object) -> _Stated:
-    """A shape with the batch as a file has it, None if it is none."""
+    """Return a shape with the batch as a file has it, None if it is none."""
     if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS + 1:
         return None
     return tuple(shape) if all(side is None or isinstance(side, int) for side in shape) else None
@@ -129,7 +129,7 @@ class KerasModel:
             raise InputError("it has no image as its input.")
 
     def _model(self, record: Mapping[str, Any], inputs: list[Shape] | None, path: tuple[str, ...]) -> list[Shape]:
-        """Outputs of a model; `inputs` None for the file's own model, which brings its own."""
+        """Return outputs of a model; `inputs` None for the file's own model, which brings its own."""
         class_name, config = record.get("class_name"), record.get("config")
         if not isinstance(class_name, str):
             raise InputError("its JSON names no class of a model: save it with `model.save` or `model.to_json`.")
@@ -213,7 +213,7 @@ class KerasModel:
         return shape
 
     def _call(self, layer: LayerRecord, shapes: list[Shape], path: tuple[str, ...], recorded: _Recorded) -> list[Shape]:
-        """Outputs of a layer; `recorded` are the shapes before and after it, where the file has them."""
+        """Return outputs of a layer; `recorded` are the shapes before and after it, where the file has them."""
         here = (*path, layer.name)
         if layer.class_name in MODELS:
             return self._model(layer.record, shapes, here)
@@ -267,7 +267,7 @@ class KerasModel:
         raise InputError("this kind of layer isn't counted, and no code is run: replace it by Keras' own layers.")
 
     def _input_shape(self, batch_shape: object) -> Shape:
-        """The shape of an input, at the requested pixels if it is an image."""
+        """Return the shape of an input, at the requested pixels if it is an image."""
         if not isinstance(batch_shape, list) or not 2 <= len(batch_shape) <= 6:
             raise InputError("its input has no shape: save a model that was built.")
         sides = tuple(batch_shape[1:])
@@ -286,7 +286,7 @@ def _batch_shape(layer: LayerRecord) -> object:
 
 
 def _built_shape(layer: LayerRecord) -> _Stated:
-    """The shape that a layer of a sequence was built for, where the file has it."""
+    """Return the shape that a layer of a sequence was built for, where the file has it."""
     built = layer.record.get("build_config")
     return recorded_shape(built.get("input_shape")) if isinstance(built, dict) else None
 
@@ -314,7 +314,7 @@ def _operation_output(name: str, shapes: tuple[Shape, ...], recorded: _Recorded)
 
 
 def _is_custom_class(layer: LayerRecord) -> bool:
-    """A class of the user's may be called as one of Keras', and do something else."""
+    """Return a class of the user's may be called as one of Keras', and do something else."""
     module, registered = layer.record.get("module"), layer.record.get("registered_name")
     if module is None:
         # Keras 2 writes modules nowhere, and registered names before a mark.
@@ -336,7 +336,7 @@ _EMPTY = "The file is empty"
 
 
 def read_archive(content: Content, name: str, pixels: int | None) -> Network:
-    """The network in a `.keras` file, a zip archive with a model's description in it; its weights are not opened."""
+    """Return the network in a `.keras` file, a zip archive with a model's description; its weights are not opened."""
     try:
         files = files_in_archive(content)
         descriptions = [file for file in files if file.name == CONFIG]
@@ -355,7 +355,7 @@ def read_archive(content: Content, name: str, pixels: int | None) -> Network:
 
 
 def read_description(data: bytes, name: str, pixels: int | None) -> Network:
-    """The network that a model's JSON describes: a `.keras` file's `config.json`, or what `model.to_json` writes."""
+    """Return the network in a model's JSON: a `.keras` file's `config.json`, or what `model.to_json` writes."""
     try:
         document = json.loads(data)
     except ValueError:

@@ -105,7 +105,7 @@ TASK = Task(__name__, _log_in, InputError, "give the last lines of the log", 2**
 
 
 def _checked(log: TrainingLog) -> TrainingLog:
-    """The log without sizes that no training has; ValueError: its time is none."""
+    """Return the log without sizes that no training has; ValueError: its time is none."""
     limits = {"step_ms": MS_PER_S * _LONGEST_S, "epoch_s": _LONGEST_S, "images_per_s": _MOST_IMAGES_PER_S}
     times = {name: value for name in limits if (value := getattr(log, name)) is not None}
     if len(times) != 1 or not all(0 < value <= limits[name] for name, value in times.items()):
@@ -163,13 +163,13 @@ def _object(text: str) -> dict[str, Any]:
 
 
 def _number(row: Mapping[str, Any], *names: str) -> float:
-    """The first of these that is a number, else 0."""
+    """Return the first of these that is a number, else 0."""
     values = (row.get(name) for name in names)
     return next((float(one) for one in values if isinstance(one, int | float) and abs(one) < 1e300), 0.0)
 
 
 def _hugging_face(text: str) -> dict[str, Any] | None:
-    """The trainer's state, or its results: a run's steps per second, with its evaluations."""
+    """Return the trainer's state, or its results: a run's steps per second, with its evaluations."""
     state = _object(text)
     history = state.get("log_history")
     rows = [row for row in history if isinstance(row, dict)] if isinstance(history, list) else [state]
@@ -183,7 +183,7 @@ def _hugging_face(text: str) -> dict[str, Any] | None:
 
 
 def _lines(text: str) -> Iterator[dict[str, Any]]:
-    """The records of JSON lines."""
+    """Return the records of JSON lines."""
     for line in text.splitlines():
         if line.startswith("{"):
             yield _object(line)

@@ -219,7 +219,7 @@ class Shares(NamedTuple):
     fade : how fast the first two fade with each fourfold batch size.
     """
 
-    everywhere: float = 0.58
+    everywhere: float = 0.66
     in_generation: float = 0.18
     at_size: float = 0.11
     fade: float = 0.32
@@ -239,13 +239,31 @@ TIME_LOG_SD, _LEAST_LOG_SD = 0.02, 0.03
 _ITERATIONS, _BACK, _ON, _CONVERGED = 150, 0.5, 1.2, 1e-8
 
 
-class Steps(Struct, frozen=True):
+class StepParts(Struct, frozen=True):
+    """Milliseconds of steps: the smooth maximum of their work and their launches, plus their start, (steps,)."""
+
+    work_ms: FloatArray
+    launch_ms: FloatArray
+    start_ms: FloatArray
+
+    @property
+    def latency_ms(self) -> FloatArray:
+        """Of each step."""
+        found: FloatArray = smooth_max(self.work_ms, self.launch_ms) + self.start_ms
+        return found
+
+    def scaled(self, factors: FloatArray) -> Self:
+        """Scale all parts by a factor."""
+        parts = {name: getattr(self, name) * factors for name in ("work_ms", "launch_ms", "start_ms")}
+        return replace(self, **parts)
+
+
+class Steps(StepParts, frozen=True):
     """Steps of one network by one program; arrays of shape (steps,).
 
     Attributes
     ----------
     gpus, generations, modes, batch_sizes : of each: its GPU's name and compute capability, 0 if unknown, and so on.
-    work_ms, launch_ms, start_ms : a step is the smooth maximum of its work and its launches, plus its start.
     network_log_sd, gpu_log_sd, launch_log_sd : uncertainty of the network on a GPU, of the GPU, and of launches.
     shared_log_sd, kernels_log_sd : of what all steps of the program share: of work, and of the number of kernels.
     removed : variance that measured steps remove.
@@ -255,21 +273,12 @@ class Steps(Struct, frozen=True):
     generations: FloatArray
     modes: FloatArray
     batch_sizes: FloatArray
-    work_ms: FloatArray
-    launch_ms: FloatArray
-    start_ms: FloatArray
     network_log_sd: FloatArray
     gpu_log_sd: FloatArray
     launch_log_sd: FloatArray
     shared_log_sd: FloatArray
     kernels_log_sd: FloatArray
     removed: FloatArray
-
-    @property
-    def latency_ms(self) -> FloatArray:
-        """Of each step."""
-        found: FloatArray = smooth_max(self.work_ms, self.launch_ms) + self.start_ms
-        return found
 
     @property
     def launched(self) -> FloatArray:
@@ -295,13 +304,8 @@ class Steps(Struct, frozen=True):
         return found
 
     def take(self, rows: Sequence[int]) -> Self:
-        """Some of the steps."""
+        """Return some of the steps."""
         return type(self)(*(values[rows] for values in astuple(self)))
-
-    def scaled(self, factors: FloatArray) -> Self:
-        """All parts times a factor."""
-        parts = {name: getattr(self, name) * factors for name in ("work_ms", "launch_ms", "start_ms")}
-        return replace(self, **parts)
 
     def moved(self, log_work: FloatArray, log_launch: FloatArray) -> Self:
         """Work, and launches with the start, times a factor."""
@@ -311,7 +315,7 @@ class Steps(Struct, frozen=True):
         )
 
     def at_launches_of(self, others: Sequence[Steps]) -> Self:
-        """The same latencies, with the launches and starts that other sizes of the steps have on average, if any."""
+        """Return the same latencies, with the mean launches and starts of other sizes of the steps, if any."""
         if not others:
             return self
         launch_ms = np.mean([one.launch_ms for one in others], axis=0)
@@ -326,7 +330,7 @@ class Steps(Struct, frozen=True):
 
     @classmethod
     def joined(cls, some: Sequence[Steps]) -> Steps:
-        """Steps after each other."""
+        """Return steps one after another."""
         return cls(*map(np.concatenate, zip(*map(astuple, some), strict=True)))
 
 
@@ -400,7 +404,7 @@ class Learned(Struct, frozen=True):
         return cls(given, now, for_work, for_launch, inverse, shares)
 
     def on(self, steps: Steps, at: Sequence[Steps] = ()) -> Steps:
-        """Steps of the network by what was learned.
+        """Return steps of the network by what was learned.
 
         Parameters
         ----------

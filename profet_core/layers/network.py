@@ -198,7 +198,7 @@ class Counts(Struct, frozen=True):
 
     @classmethod
     def from_values(cls, values: Sequence[int]) -> Counts:
-        """The counts of numbers in the order of `values`."""
+        """Return the counts of numbers in the order of `values`."""
         pixels, classes, parameters, trainable, features = values[:5]
         flops, elements = Flops(*values[5:10], *values[19:21])._replace(product=values[30]), Elements(*values[10:19])
         elements = elements._replace(score=values[31])
@@ -228,7 +228,7 @@ class Counts(Struct, frozen=True):
 
 
 def counts_of_work(work: TransformerWork, batch_size: int, pixels: int) -> Counts:
-    """What one image takes in a transformer whose step's shapes were recorded."""
+    """Return what one image takes in a transformer whose step's shapes were recorded."""
 
     def each(value: float) -> int:
         return round(value / batch_size)
@@ -265,7 +265,7 @@ def counts_of_work(work: TransformerWork, batch_size: int, pixels: int) -> Count
 
 
 def at_pixels(counts: Counts, pixels: int, *, attends_whole: bool) -> Counts:
-    """Counts of a transformer at another image size: its tokens grow with the area.
+    """Return counts of a transformer at another image size: its tokens grow with the area.
 
     Parameters
     ----------
@@ -280,7 +280,7 @@ def at_pixels(counts: Counts, pixels: int, *, attends_whole: bool) -> Counts:
 
 
 def with_attention(counts: Counts, flops: float, scores: float) -> Counts:
-    """Counts with so many more FLOPs of attention's products, and values of its scores."""
+    """Return counts with so many more FLOPs of attention's products, and values of its scores."""
     elements = counts.elements
     return replace(
         counts,
@@ -329,7 +329,7 @@ _WHOLE_IMAGE_SHARE = 0.5
 
 
 def count(layers: Iterable[Layer], pixels: int, classes: int | None = None) -> Counts:
-    """What the layers take for one image of `pixels` x `pixels`; without `classes` the last layer's width is taken."""
+    """Count one image of `pixels` x `pixels`; without `classes` the last layer's width is taken."""
     layers = list(layers)
     numbers = Counter(layer.kind for layer in layers)
     sizes, flops, parameters = Counter[Kind](), Counter[Kind](), Counter[Kind]()
@@ -423,7 +423,7 @@ _NAMED = 3
 
 
 def shown(value: object) -> str:
-    """A name or a number from a file, printable and not too long; of anything else what it is."""
+    """Return a name or a number from a file, printable and not too long; of anything else what it is."""
     if isinstance(value, list | dict):
         return "a list" if isinstance(value, list) else "a record"
     if isinstance(value, str):
@@ -434,7 +434,7 @@ def shown(value: object) -> str:
 
 
 def whole(value: object, what: str, least: int = 1) -> int:
-    """A whole number of a sensible size."""
+    """Return a whole number of a sensible size."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MAX_SETTING:
@@ -453,7 +453,7 @@ def image_sides(height: object, width: object, pixels: int | None) -> tuple[int,
 
 
 def packing_problem(error: ProfileError) -> str:
-    """What is wrong with how a file is packed, without what that says of profiles and advises for them."""
+    """Return what is wrong with how a file is packed, without what that says of profiles and advises for them."""
     return str(error).partition(":")[0].partition(". ")[0].partition(", which")[0].rstrip(".")
 
 
@@ -471,7 +471,7 @@ class Caveats:
             names[layer] = None
 
     def square(self, height: int, width: int) -> int:
-        """The side of a square image of as many pixels; noted where the image is none."""
+        """Return the side of a square image of as many pixels; noted where the image is none."""
         side = round(math.sqrt(height * width))
         if height != width:
             self.add(f"Its images are {height} x {width}, and taken for square ones of {side}")

@@ -244,12 +244,12 @@ def measured_networks() -> list[str]:
 
 
 def measured_counts(model: str, pixels: int) -> Counts:
-    """Counts of a network of the measurements, by the measurements' name and at one of their sizes."""
+    """Return counts of a network of the measurements, by the measurements' name and at one of their sizes."""
     return _table()[PROFET + model].sizes[pixels]
 
 
 def network_name(text: str) -> str:
-    """The unique name of the network that is meant; InputError if it is unknown, or can't be estimated.
+    """Return the unique name of the network that is meant; InputError if it is unknown, or can't be estimated.
 
     >>> network_name("ResNeXt-50 32x4d"), network_name("timm/convnext_tiny.fb_in1k"), network_name("PROFET AlexNet")
     ('resnext50_32x4d', 'timm/convnext_tiny', 'PROFET AlexNet')
@@ -261,7 +261,7 @@ def network_name(text: str) -> str:
 
 
 def sized_name(text: str) -> str:
-    """The unique name of the network that is meant, or the text, if it names a checkpoint of another image size.
+    """Return the unique name of the network that is meant, or the text, if it names a checkpoint of another image size.
 
     >>> sized_name("ResNet-50"), sized_name("timm/convnext_base.fb_in22k_ft_in1k_384")
     ('resnet50', 'timm/convnext_base.fb_in22k_ft_in1k_384')
@@ -271,7 +271,7 @@ def sized_name(text: str) -> str:
 
 
 def named_network(text: str) -> NamedNetwork:
-    """The network that is meant, spelled as in papers, Python, a library, a hub, or a configuration.
+    """Return the network that is meant, spelled as in papers, Python, a library, a hub, or a configuration.
 
     Its own size is that of the checkpoint, or the one in the name. Case, spaces and punctuation don't matter, but for
     those between two numbers: 16 is not 1.6. Text that isn't understood is never dropped.
@@ -360,7 +360,7 @@ _MIN_LETTERS = 4
 
 
 def network_in_file_name(file_name: str) -> str | None:
-    """The network that a file's name states, as its library spells it; None if it states none, or two.
+    """Return the network that a file's name states, as its library spells it; None if it states none, or two.
 
     >>> network_in_file_name("vgg16-224px-b16-g3s.json"), network_in_file_name("EfficientNet-B0_bs32.json")
     ('vgg16', 'efficientnet_b0')
@@ -382,7 +382,7 @@ def network_in_file_name(file_name: str) -> str | None:
 
 @lru_cache(maxsize=256)
 def as_in_tensorflow(text: str) -> str:
-    """The network that a name without a library means in TensorFlow: a measured one, Keras's, or any.
+    """Return the network that a name without a library means in TensorFlow: a measured one, Keras's, or any.
 
     >>> as_in_tensorflow("vgg-16"), as_in_tensorflow("DenseNet121"), as_in_tensorflow("torchvision.models.vgg16")
     ('PROFET VGG16', 'keras/DenseNet121', 'vgg16')
@@ -393,18 +393,18 @@ def as_in_tensorflow(text: str) -> str:
 
 @cache
 def _in_tensorflow() -> Mapping[str, str]:
-    """What is typed for a network of TensorFlow's without its library -> its unique name; measured ones count first."""
+    """Map names of TensorFlow's networks without their library to unique names; measured ones count first."""
     some = [one for one in _table().values() if one.library in ("keras", "profet")]
     return MappingProxyType({_key(one.library_name): one.name for one in sorted(some, key=lambda one: one.library)})
 
 
 def native_pixels(name: str) -> int:
-    """The image size that a network is made for."""
+    """Return the image size that a network is made for."""
     return named_network(name).native_pixels
 
 
 def counts_of(name: str, pixels: int | None = None, classes: int | None = None) -> Counts:
-    """What a named network takes for one image of `pixels` x `pixels`.
+    """Return what a named network takes for one image of `pixels` x `pixels`.
 
     Between and beyond the sizes that were counted, each count grows with the number of pixels, as it does between the
     nearest two.
@@ -464,7 +464,7 @@ def _with_classes(counts: Counts, classes: int) -> Counts:
 
 
 def _grown(sizes: Mapping[int, Counts], pixels: int) -> Counts:
-    """Counts at a size that was not counted, linear in the number of pixels."""
+    """Return counts at a size that was not counted, linear in the number of pixels."""
     known = sorted(sizes, key=lambda size: abs(size - pixels))
     first = sizes[known[0]]
     if len(known) == 1:
@@ -504,7 +504,7 @@ _ATTENDS_WHOLE = 3.0
 
 @cache
 def _table() -> Mapping[str, NamedNetwork]:
-    """Unique name -> network, read once."""
+    """Return unique name -> network, read once."""
     rows: dict[tuple[str, str], list[str]] = {}
     own: dict[tuple[str, str], tuple[int, str]] = {}
     for line in gzip.decompress(shipped_bytes(PACKED)).decode().splitlines()[1:]:
@@ -545,7 +545,7 @@ def _by_parameters() -> Mapping[int, Sequence[NamedNetwork]]:
 
 @cache
 def _shared(parameters: int) -> Mapping[str, str]:
-    """Unique name -> the one that stands for it and its like in other libraries, of networks with these parameters."""
+    """Map unique names to the one that stands for it and its like in other libraries, of these parameters."""
     alike: list[dict[str, NamedNetwork]] = []
     for network in _by_parameters()[parameters]:
         for by_library in alike:
@@ -605,12 +605,12 @@ def _typed(text: str) -> str:
 
 
 def _find(typed: str) -> tuple[str, int | None] | None:
-    """The unique name that a text means, and the image size if it says one."""
+    """Return the unique name that a text means, and the image size if it says one."""
     return next((found for reading in _readings(typed) if (found := _look_up(*reading)) is not None), None)
 
 
 def _readings(typed: str) -> Iterator[tuple[str, int | None]]:
-    """A name as it is typed, then without what hubs, code and configurations add; and the size that is among it."""
+    """Return a name as typed, then without what hubs, code and configurations add; and the size that is among it."""
     yield typed, None
     typed = _CALL.sub("", typed).rstrip()
     owner, _, bare = typed.rpartition("/")
@@ -633,7 +633,7 @@ def _readings(typed: str) -> Iterator[tuple[str, int | None]]:
 
 
 def _size(typed: str) -> tuple[str, int] | None:
-    """A name without the image size at its end, and that size: of images that aren't square, a square's of as many."""
+    """Split off the image size at a name's end: of images that aren't square, that of a square of as many pixels."""
     if (match := _SIZE.search(typed)) is None:
         return None
     sides = [int(side) for side in (match["bare"] or match["both"] or match["marked"]).lower().split("x")]
@@ -648,7 +648,7 @@ def _native_sizes() -> frozenset[int]:
 
 
 def _look_up(typed: str, pixels: int | None) -> tuple[str, int | None] | None:
-    """The unique name that a text means, and the size of its checkpoint, else `pixels`; None if it isn't known."""
+    """Return the unique name that a text means, and its checkpoint's size, else `pixels`; None if it isn't known."""
     if typed in _table():
         return typed, pixels
     prefix = _PREFIXES.match(typed)
@@ -674,12 +674,12 @@ def _candidates(key: str) -> Iterator[str]:
 
 
 def _key(text: str) -> str:
-    """What two spellings of one name have in common: no case, and no marks but between two numbers."""
+    """Return what two spellings of one name have in common: no case, and no marks but between two numbers."""
     return _MARKS.sub("", _MARKS_BETWEEN.sub("~", text.lower().replace("+", "plus")))
 
 
 def _keys(texts: Iterable[str]) -> list[str]:
-    """The keys of many texts: two searches in all."""
+    """Return the keys of many texts: two searches in all."""
     return _key("\0".join(texts)).split("\0")
 
 

@@ -140,7 +140,7 @@ def _read_model(stream: BinaryIO) -> onnx.ModelProto:
 
 
 def _without_weights(wire: WireStream, size: int | None, message: Any) -> bytes:
-    """The next `size` bytes, a message of this descriptor, with the fields that are not too long."""
+    """Return the next `size` bytes, a message of this descriptor, with the fields that are not too long."""
     kept = bytearray()
     for number, kind, value in wire.entries(size):
         field = message.fields_by_number.get(number)
@@ -169,7 +169,7 @@ def _varint(number: int) -> bytes:
 
 
 def _tensor(tensor: onnx.TensorProto, name: str = "") -> Value:
-    """A tensor of the file, with its values where they were kept."""
+    """Return a tensor of the file, with its values where they were kept."""
     sides, is_float = tuple(tensor.dims), tensor.data_type in _FLOAT_TYPES
     if len(sides) > _MAX_DIMENSIONS or min(sides, default=0) < 0:
         raise InputError(f"it has a tensor of a negative size, or more than {_MAX_DIMENSIONS} sides: export it again.")
@@ -349,7 +349,7 @@ class _Followed:
     def _numbers(
         self, node: onnx.NodeProto, given: Mapping[str, Value], types: Mapping[str, onnx.TypeProto]
     ) -> dict[str, np.ndarray] | None:
-        """The values of the outputs where those of all inputs are known and few; None if not."""
+        """Return the values of the outputs where those of all inputs are known and few; None if not."""
         if node.op_type in ("Shape", "Size"):
             # Of these the shape is enough; an array of one byte, whatever its shape, has it.
             given = {
@@ -404,14 +404,14 @@ class _Followed:
         self._values[name] = value
 
     def _per_image(self, shape: Shape) -> Shape:
-        """A shape without the batch, which may have been split or put into another side."""
+        """Return a shape without the batch, which may have been split or put into another side."""
         if not shape or shape[0] == self._batch:
             return shape[1:]
         return (shape[0] // self._batch, *shape[1:]) if shape[0] % self._batch == 0 else shape
 
 
 def _kind(operator: str, is_static: bool) -> Kind:
-    """The kind of layer that an operator is; identity without computation.
+    """Return the kind of layer that an operator is; identity without computation.
 
     Raises
     ------
@@ -430,7 +430,7 @@ def _kind(operator: str, is_static: bool) -> Kind:
 
 
 def _shape_of(type_: onnx.TypeProto) -> Shape:
-    """The shape of an operator's output.
+    """Return the shape of an operator's output.
 
     Raises
     ------
@@ -466,7 +466,7 @@ def _work(node: onnx.NodeProto, kind: Kind, inputs: Sequence[Value | None], outp
 
 
 def _attribute(node: onnx.NodeProto, name: str, default: Any) -> Any:
-    """An attribute's value."""
+    """Return an attribute's value."""
     given = next((attribute for attribute in node.attribute if attribute.name == name), None)
     return default if given is None else helper.get_attribute_value(given)
 

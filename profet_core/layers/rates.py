@@ -82,7 +82,7 @@ _WITHOUT_TENSOR_CORES = (Mode.FP32, Mode.HALF_PLAIN_CORES)
 
 
 def mode_of(gpu: Gpu, precision: str, code: str) -> Mode:
-    """The mode of a step on a GPU; TF32 where the GPU has none is FP32.
+    """Return the mode of a step on a GPU; TF32 where the GPU has none is FP32.
 
     Code changes half precision alone: little is published of others (ResNet-50 in FP32, V100: slower channels-last).
     """
@@ -199,7 +199,7 @@ class Case(StrEnum):
 
 
 def case_of(counts: Counts) -> Case:
-    """The case of a network: a transformer or mixer, else with attention, with depthwise convolutions, or neither."""
+    """Tell a network's case: a transformer or mixer, else with attention, with depthwise convolutions, or neither."""
     if not counts.is_convolutional:
         return Case.TRANSFORMER
     if counts.has_attention:
@@ -502,7 +502,7 @@ class RateModel(Struct, frozen=True):
         return self.gpus[gpu.name].log_launch if gpu.name in self.gpus else 0.0
 
     def _uncached(self, gpus: Sequence[Gpu], modes: Sequence[Mode], counts: Counts, batch_size: int) -> FloatArray:
-        """What moving values takes of the time without a cache, (gpus,)."""
+        """Return what moving values takes of the time without a cache, (gpus,)."""
         written = work_of(counts, batch_size)[_ARE_WRITTEN].sum()
         l2_mb, in_half = np.array([gpu.l2_mb for gpu in gpus]), np.array(modes) >= Mode.HALF
         kernels = np.array(counts.layers.operations, float)
@@ -519,7 +519,7 @@ class RateModel(Struct, frozen=True):
         return self.gpus[gpu].log_sd if gpu in self.gpus else self.unknown_gpu_log_sd
 
     def users_effects(self, gpu: str) -> UserEffects | None:
-        """What a user states or measured of a GPU."""
+        """Return what a user states or measured of a GPU."""
         effects = self.gpus.get(gpu)
         return effects if isinstance(effects, UserEffects) else None
 
@@ -530,7 +530,7 @@ class RateModel(Struct, frozen=True):
         return {name: effects for name, effects in users if effects is not None and effects.instance}
 
     def with_gpus(self, effects: Mapping[str, GpuEffects | None]) -> RateModel:
-        """The same rates with effects of some GPUs; None: of a GPU that follows from its specs."""
+        """Return the same rates with effects of some GPUs; None: of a GPU that follows from its specs."""
         gpus = {name: row for name, row in {**self.gpus, **effects}.items() if row is not None}
         return replace(self, gpus=MappingProxyType(gpus), made={})
 
@@ -540,7 +540,7 @@ class RateModel(Struct, frozen=True):
 
 
 def case_key(case: Case, mode: Mode, batch_size: int) -> str:
-    """The key of a case in a mode, at a small batch or not.
+    """Return the key of a case in a mode, at a small batch or not.
 
     >>> case_key(Case.DEPTHWISE, Mode.HALF, 8)
     'depthwise, half, small batch'
@@ -554,7 +554,7 @@ CALIBRATED_VERSION = 3
 
 
 def rate_model_of(models: Models) -> RateModel:
-    """The rates in the folder of these models, with GPUs whose steps a user measured; loaded once."""
+    """Return the rates in the folder of these models, with GPUs whose steps a user measured; loaded once."""
     rates: RateModel | None = models.__dict__.get("rates")
     if rates is None:
         rates, calibrated = load_rates(models.folder), models.folder / CALIBRATED_NAME
@@ -664,7 +664,7 @@ def _framework(row: JsonObject) -> Framework:
 
 
 def known_steps_in(content: JsonObject) -> MeasuredRatios:
-    """The measured steps of a file's content."""
+    """Return the measured steps of a file's content."""
     networks, steps = content["networks"], np.array(content["steps"], float).reshape(-1, 6)
     if not np.isfinite(steps).all():
         raise ValueError("not finite")

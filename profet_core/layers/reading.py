@@ -198,7 +198,7 @@ def read_table(data: bytes, name: str, pixels: int | None) -> Network:
 
 
 def _rows(data: bytes) -> Iterator[tuple[int, dict[str, str]]]:
-    """Number and fields of each line."""
+    """Return the number and fields of each line."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -237,7 +237,7 @@ def _table_layers(kind: str, row: Mapping[str, str], shapes: Mapping[str, Shape]
 
 
 def _setting(column: str, text: str) -> Any:
-    """What a field says, as Keras writes it: 3, [3, 5], "same", true; the text itself where it makes no sense."""
+    """Read a field as Keras writes it: 3, [3, 5], "same", true; the text itself where it makes no sense."""
     text = text.lower()
     if column == "bias":
         if text not in _FLAGS:
@@ -283,14 +283,14 @@ class _Document(TypedDict):
 
 
 def network_document(network: Network) -> dict[str, Any]:
-    """A network as JSON values."""
+    """Return a network as JSON values."""
     texts = {"name": network.name, "source_format": network.source_format, "caveats": network.caveats}
     layers = [asdict(layer) for layer in network.layers]
     return {**texts, "pixels": network.counts.pixels, "classes": network.counts.classes, "layers": layers}
 
 
 def network_in(document: object) -> Network:
-    """The network in a document of `network_document`."""
+    """Return the network in a document of `network_document`."""
     import msgspec  # late, as few commands read a network's file
 
     fields = msgspec.convert(document, _Document)

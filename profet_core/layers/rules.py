@@ -32,7 +32,7 @@ Padding = Literal["same", "valid"] | tuple[tuple[int, int], ...]
 
 
 def broadcast(first: Shape, second: Shape) -> Shape:
-    """The shape of an elementwise operation on both, as numpy has it: aligned at the last side, 1 fits any."""
+    """Return the shape of an elementwise operation on both, as numpy has it: aligned at the last side, 1 fits any."""
     if first == second:
         return first
     length = max(len(first), len(second))
@@ -71,7 +71,7 @@ class Window(NamedTuple):
         return tuple(output)
 
     def transposed_output(self, sides: Shape, extra: Shape | None = None) -> Shape:
-        """The same of a transposed convolution; `extra` is the output padding, None for the one that Keras takes."""
+        """Return the same of a transposed convolution; `extra` is the output padding, None for Keras' own."""
         output = []
         for axis, side in enumerate(sides):
             stride, width = self._at(axis)
@@ -89,13 +89,13 @@ class Window(NamedTuple):
 
 
 def convolution(shape: Shape, filters: int, window: Window, groups: int = 1, bias: bool = True) -> Layer:
-    """A convolution over all sides but the channels; one filter (or more) for each channel is a depthwise one."""
+    """Count a convolution over all sides but the channels; one filter or more for each channel is a depthwise one."""
     sides, _ = _image(shape, window.kernel)
     return _convolved(shape, (*window.output(sides), filters), window.kernel, groups, bias)
 
 
 def convolution_kind(kernel: Shape, channels: int, groups: int) -> Kind:
-    """The kind of a convolution of an image with so many channels."""
+    """Return the kind of a convolution of an image with so many channels."""
     if groups > 1:
         return Kind.DEPTHWISE if groups == channels else Kind.GROUPED
     return Kind.POINTWISE if prod(kernel) == 1 else Kind.CONVOLUTION
@@ -104,7 +104,7 @@ def convolution_kind(kernel: Shape, channels: int, groups: int) -> Kind:
 def transposed_convolution(
     shape: Shape, filters: int, window: Window, groups: int = 1, bias: bool = True, output_padding: Shape | None = None
 ) -> Layer:
-    """A transposed convolution: each input value is multiplied with the whole kernel."""
+    """Return a transposed convolution: each input value is multiplied with the whole kernel."""
     sides, _ = _image(shape, window.kernel)
     output = (*window.transposed_output(sides, output_padding), filters)
     return _convolved(shape, output, window.kernel, groups, bias, is_transposed=True)
@@ -130,7 +130,7 @@ def _convolved(
 
 
 def dense(shape: Shape, units: int, *, bias: bool = True) -> Layer:
-    """A dense layer on the last side; the others are positions that share its weights."""
+    """Return a dense layer on the last side; the others are positions that share its weights."""
     if not shape:
         raise InputError("a dense layer needs features, and its input has none.")
     weights = shape[-1] * units
@@ -140,7 +140,7 @@ def dense(shape: Shape, units: int, *, bias: bool = True) -> Layer:
 
 
 def product(output: Shape, inner: int) -> Layer:
-    """A product of two matrices that the network computes, as attention has it, over `inner` values each."""
+    """Return a product of two matrices that the network computes, as attention has it, over `inner` values each."""
     return Layer(Kind.PRODUCT, output, flops=2 * inner * elements(output))
 
 
@@ -208,7 +208,7 @@ def flattening(shape: Shape) -> Layer:
 
 
 def reshaping(shape: Shape, target: Shape) -> Layer:
-    """The same values in another shape; one side may be -1, which is what is left."""
+    """Return the same values in another shape; one side may be -1, which is what is left."""
     rest = prod(side for side in target if side != -1)
     if target.count(-1) == 1 and rest > 0 and elements(shape) % rest == 0:
         target = tuple(elements(shape) // rest if side == -1 else side for side in target)
@@ -218,7 +218,7 @@ def reshaping(shape: Shape, target: Shape) -> Layer:
 
 
 def permutation(shape: Shape, order: Shape) -> Layer:
-    """The sides in another order, counted from 0."""
+    """Return the sides in another order, counted from 0."""
     if sorted(order) != list(range(len(shape))):
         raise InputError(f"its order doesn't fit an input of {shape_text(shape)}.")
     return Layer(Kind.SHAPING, tuple(shape[side] for side in order))
@@ -267,7 +267,7 @@ class Settings(NamedTuple):
     names: Mapping[str, str] = MappingProxyType({})
 
     def whole(self, key: str, least: int = 1, default: int | None = None) -> int:
-        """A whole number."""
+        """Return a whole number."""
         return whole(self.values.get(key, default), self.names.get(key, key), least)
 
     def wholes(self, key: str, length: int, default: int | None = None, least: int = 1) -> Shape:
@@ -280,14 +280,14 @@ class Settings(NamedTuple):
         return tuple(whole(number, name, least) for number in values)
 
     def flag(self, key: str, default: bool) -> bool:
-        """True or false."""
+        """Return True or false."""
         value = self.values.get(key, default)
         if not isinstance(value, bool):
             raise InputError(f"its {self.names.get(key, key)} is neither true nor false.")
         return value
 
     def window(self) -> Window:
-        """What a convolution moves over an image."""
+        """Return what a convolution moves over an image."""
         kernel, strides = self.wholes("kernel_size", 2), self.wholes("strides", 2, 1)
         return Window(kernel, strides, self.padding(), self.wholes("dilation_rate", 2, 1))
 
@@ -315,7 +315,7 @@ class Settings(NamedTuple):
         return tuple((whole(pair[0], key, 0), whole(pair[1], key, 0)) for pair in pairs)
 
     def axis(self, value: Any, shape: Shape) -> int:
-        """The side that an axis is, which a file counts with the batch."""
+        """Return the side that an axis is, which a file counts with the batch."""
         value = value[0] if isinstance(value, list) and len(value) == 1 else value
         if isinstance(value, bool) or not isinstance(value, int) or not 0 < abs(value) <= len(shape):
             raise InputError(f"its axis doesn't fit an input of {shape_text(shape)}.")
@@ -342,7 +342,7 @@ def apply_rule(kind: str, settings: Settings, shapes: tuple[Shape, ...]) -> list
 
 
 def _of_one(rule: Callable[[Settings, Shape], Layer | list[Layer]]) -> Rule:
-    """The rule of a kind that has one input."""
+    """Return the rule of a kind that has one input."""
 
     def only(settings: Settings, shapes: tuple[Shape, ...]) -> Layer | list[Layer]:
         if len(shapes) != 1:
@@ -364,7 +364,7 @@ def _depthwise(settings: Settings, shape: Shape) -> Layer:
 
 
 def _separable(settings: Settings, shape: Shape) -> list[Layer]:
-    """A depthwise convolution, and one of a pixel that has the bias."""
+    """Return a depthwise convolution, and one of a pixel that has the bias."""
     values = {**settings.values, "use_bias": False}
     filters = values.pop("filters", None)
     first = _depthwise(Settings(values), shape)
@@ -471,7 +471,7 @@ def _identity(_: Settings, shape: Shape) -> Layer:
 
 
 def _function(settings: Settings, shape: Shape) -> Layer:
-    """An activation, or dropout of values; of whole images that is stochastic depth."""
+    """Return an activation, or dropout of values; of whole images that is stochastic depth."""
     kept = settings.values.get("noise_shape")
     is_depth = isinstance(kept, list) and len(kept) > 1 and all(side == 1 for side in kept[1:])
     return (

@@ -112,7 +112,7 @@ def _workloads(measurements: Measurements) -> tuple[np.ndarray, pd.DataFrame]:
 def median_profiles(
     measurements: Measurements, anchor: str, workloads: pd.DataFrame, index: np.ndarray
 ) -> tuple[list[Profile], pd.Series]:
-    """The median profile and latency of each workload; `index` : of each run's workload."""
+    """Return the median profile and latency of each workload; `index` : of each run's workload."""
     times_us = pd.DataFrame(measurements.times_us[anchor]).groupby(index).median().to_numpy()
     sizes: Any = workloads.itertuples()
     profiles = [
@@ -126,7 +126,7 @@ def median_profiles(
 
 
 def one_offer_per_gpu(models: Models) -> Catalog:
-    """The profiled instances, and a machine with each other GPU in the typical host of its generation."""
+    """Return the profiled instances, and a machine with each other GPU in the typical host of its generation."""
     shipped, transfer = load_shipped(), models.transfer
     others = [
         Instance(name, name, 1, gpu.memory_gib, None, 1.0, "any", "linux", "on-demand", "available", "2026", "made up")
@@ -152,12 +152,12 @@ def wrong_orders(steps: ServedSteps, gpus: Mapping[str, Gpu]) -> list[dict[str, 
 
 
 def pairs_of_siblings(gpus: Mapping[str, Gpu]) -> int:
-    """Number of pairs that `wrong_orders` looks at."""
+    """Return the number of pairs that `wrong_orders` looks at."""
     return sum(no_less(better, other) for better, other in permutations(gpus.values(), 2))
 
 
 def slower_in_faster(steps: ServedSteps, gpus: Mapping[str, Gpu]) -> float:
-    """Steps on tensor cores that are slower in TF32 than in FP32, or in AMP than in either, percent."""
+    """Return steps on tensor cores that are slower in TF32 than in FP32, or in AMP than in either, percent."""
     names = [name for name, gpu in gpus.items() if has_tensor_cores(gpu)]
     names = [name for name in names if name in next(iter(steps.latency_ms.values()))]
     slower = []
@@ -179,7 +179,7 @@ def falls(steps: ServedSteps, gpu: str, precision: str) -> float:
 
 
 def measured_falls(measurements: Measurements, instance: str) -> float:
-    """The same of measured medians."""
+    """Return the same of measured medians."""
     table = measurements.all_latencies
     medians = table[table.instance == instance].groupby(WORKLOAD)["batch_latency_ms"].median().reset_index()
     rows = medians.sort_values("batch_size").assign(log_ms=np.log(medians.batch_latency_ms))
@@ -202,7 +202,7 @@ def ratio_at_largest(speeds: Mapping[tuple[str, str], np.ndarray], one: tuple[st
 
 
 def published_points(speeds: Mapping[tuple[str, str], np.ndarray], folder: Path) -> list[dict[str, Any]]:
-    """Published points of ResNet-50 beside the predictions at the nearest of `PICTURE_SIZES`."""
+    """Return published points of ResNet-50 beside the predictions at the nearest of `PICTURE_SIZES`."""
     found = []
     groups: Any = load_points(folder).groupby(["gpu", "precision"])
     for (gpu, precision), rows in groups:
@@ -227,7 +227,7 @@ def published_points(speeds: Mapping[tuple[str, str], np.ndarray], folder: Path)
 
 
 def code_rows(speeds: Mapping[tuple[str, str], np.ndarray], folder: Path) -> list[dict[str, Any]]:
-    """Published speeds of ResNet-50 in tuned code beside those predicted in AMP, plain and tuned, at batch 256."""
+    """Compare published speeds of ResNet-50 in tuned code with predicted ones in AMP, plain and tuned, at batch 256."""
     rows: Any = load_tuned(folder).itertuples()
     return [
         {
@@ -290,7 +290,7 @@ def picture(models: Models, profile: Profile, anchor: str, latency_ms: float) ->
 
 
 def served_report(models: Models, measurements: Measurements, folder: Path) -> dict[str, Any]:
-    """Checks of what is served."""
+    """Return checks of what is served."""
     steps = served_steps(models, measurements)
     answered = next(iter(steps.latency_ms.values()))
     # A GPU whose twin was profiled is answered as that one.

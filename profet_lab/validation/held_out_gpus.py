@@ -106,7 +106,8 @@ def _of_gpu(models: Models, fit_problem: Problem, instance: str) -> np.ndarray:
 def fitted_rates(learned: Problem, effects: np.ndarray, like: RateModel) -> RateModel:
     """Rates by a fit, with the intervals of others."""
     names = ("unknown_gpu_log_sd", "source_log_sd", "launch_log_sd", "log_sds")
-    content = coefficients(learned, effects, max(gpu.log_sd for gpu in like.gpus.values()))
+    least_known = max(gpu.log_sd for gpu in like.gpus.values())
+    content = coefficients(learned, effects, dict.fromkeys((False, True), least_known))
     return rate_model({**content, **{name: getattr(like, name) for name in names}, "fitted_on": {}, "checksum": ""})
 
 
@@ -172,7 +173,7 @@ def _mape(log_errors: np.ndarray) -> float:
 
 
 def figures(rows: pd.DataFrame) -> dict[str, float]:
-    """Number, bias, error, share outside the interval and its median half-width, percent, of log errors."""
+    """Return number, bias, error, share outside the interval and its median half-width, percent, of log errors."""
     return {
         "n": len(rows),
         "bias_with_latency": float(100 * np.expm1(rows["error"].mean())),
@@ -198,7 +199,7 @@ def published_steps(
     medians: InstanceSteps,
     profiles: Mapping[str, tuple[list[Profile], pd.Series]],
 ) -> dict[str, Any]:
-    """Published FP32 steps on GPUs before Ampere, from profiles of the same networks that don't say which they are.
+    """Judge published FP32 steps on GPUs before Ampere, from profiles of the same networks without their names.
 
     The rates know these GPUs by these and other networks' steps.
 

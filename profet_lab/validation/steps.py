@@ -14,9 +14,10 @@ import pandas as pd
 
 from profet_core.catalog.gpus import AMP, CHANNELS_LAST, TF32, TUNED
 from profet_core.layers.by_name import step_by_counts
-from profet_core.layers.estimate import NetworkStep, estimate
+from profet_core.layers.estimate import estimate
 from profet_core.layers.networks import counts_of
 from profet_core.layers.rates import Mode
+from profet_core.layers.steps import NetworkStep
 from profet_core.offers import OfferTable
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import predict, predict_many
@@ -42,7 +43,7 @@ _LARGE, _NOT_DELAYED = 64, "vgg"
 
 
 def steps_report(models: Models, measurements: Measurements, folder: Path, progress: Progress) -> dict[str, Any]:
-    """What has to be one answer.
+    """Return what has to be one answer.
 
     Returns
     -------
@@ -71,7 +72,7 @@ def steps_report(models: Models, measurements: Measurements, folder: Path, progr
 
 
 def ratios_of(models: Models, measurements: Measurements, anchor: str, *, named: bool) -> dict[str, Any]:
-    """The benchmark by name over by its profile on one anchor, with its measured step."""
+    """Return the benchmark by name over by its profile on one anchor, with its measured step."""
     network, pixels, _ = BENCHMARK
     groups = measurements.workloads.groupby(WORKLOAD)
     workloads = groups.size().index.to_frame(index=False)
@@ -133,7 +134,7 @@ def falls_of_repeats(table: pd.DataFrame, gpu: str) -> float:
 
 
 def unseen_speeds(rows: pd.DataFrame, progress: Progress | None = None) -> list[dict[str, Any]]:
-    """Published speeds of each GPU but the profiled ones, over those of others in its table, with none of it seen."""
+    """Judge published speeds of unprofiled GPUs, over those of others in its table, by rates that saw none of it."""
     every = problem(rows)
     rows, start = every.rows, fit(every)
     is_judged = _is_judged(rows)

@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from profet_core.layers.estimate import NetworkStep, estimate
+from profet_core.layers.estimate import estimate
 from profet_core.layers.measured import SHARES
 from profet_core.layers.networks import counts_of
 from profet_core.layers.rates import Case, Mode, load_rates
+from profet_core.layers.steps import NetworkStep
 from profet_lab.estimate_fit import (
     CONVOLUTIONS,
     MLPERF,
@@ -132,7 +133,7 @@ def test_the_shipped_rates_are_those_of_the_shipped_file(models):
 def test_the_file_answers_as_the_fit_does_without_the_effects_of_sources(few):
     fit_problem = problem(few)
     fitted = fit(fit_problem)
-    content = coefficients(fit_problem, fitted, 0.1)
+    content = coefficients(fit_problem, fitted, {False: 0.1, True: 0.1})
     values = dict(zip(fit_problem.keys, fitted.tolist(), strict=True))
     kind, mode = "normalization", Mode.FP32.name
     place = content["kinds"].index(kind)

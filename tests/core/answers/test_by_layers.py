@@ -13,9 +13,10 @@ from profet_core.answers.scaleout import ScaleoutQuestion, scaleout_plans
 from profet_core.answers.sizes import answer_sizes
 from profet_core.errors import Code
 from profet_core.latency import Basis
-from profet_core.layers.estimate import NetworkStep, estimate
+from profet_core.layers.estimate import estimate
 from profet_core.layers.networks import counts_of
 from profet_core.layers.reading import read_network
+from profet_core.layers.steps import NetworkStep
 from profet_core.prediction.models import load_samples
 from profet_core.questions import AdviseQuestion, ProfileQuestion
 from profet_core.training.memory import Verdict

@@ -15,7 +15,7 @@ from profet_core.catalog.gpus import FP32, PLAIN, TF32, no_less
 from profet_core.errors import Code, InputError
 from profet_core.latency import Basis
 from profet_core.layers.custom_gpu import check_custom_gpu
-from profet_core.layers.estimate import NetworkStep, estimate
+from profet_core.layers.estimate import estimate
 from profet_core.layers.gpu_effects import (
     MEASURED,
     STATED,
@@ -28,6 +28,7 @@ from profet_core.layers.gpu_effects import (
 )
 from profet_core.layers.networks import counts_of
 from profet_core.layers.rates import KINDS, Mode, mode_of, rate_model_of
+from profet_core.layers.steps import NetworkStep
 from profet_core.transfer.targets import host_named
 from tests.made.step_times import values_of
 

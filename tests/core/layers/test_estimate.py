@@ -15,14 +15,7 @@ from profet_core.catalog.gpus import no_less
 from profet_core.errors import Code
 from profet_core.latency import Basis
 from profet_core.layers.custom_gpu import with_custom_gpus
-from profet_core.layers.estimate import (
-    NetworkStep,
-    Regime,
-    counted_fit,
-    counted_need,
-    estimate,
-    measured_network,
-)
+from profet_core.layers.estimate import counted_fit, counted_need, estimate
 from profet_core.layers.networks import counts_of, named_network, named_networks, shared_name
 from profet_core.layers.rates import (
     ELEMENTS,
@@ -40,6 +33,7 @@ from profet_core.layers.rates import (
     mode_of,
     work_of,
 )
+from profet_core.layers.steps import NetworkStep, Regime, measured_network
 from profet_core.training.memory import Verdict
 from profet_core.transfer.targets import host_named
 from tests.codes import codes
@@ -113,7 +107,7 @@ def test_depthwise_networks_are_within_their_interval(ask, name, pixels, gpu, pr
     found = ask(network, batch, name=name, targets=[gpu], precision=precision, training_code=code)
     (step,) = found.gpus
     interval = step.interval
-    assert not found.rows and step.latency_ms == pytest.approx(measured_ms, rel=0.15)
+    assert not found.rows and step.latency_ms == pytest.approx(measured_ms, rel=0.2)
     assert interval.low_ms < measured_ms < interval.high_ms
 
 
@@ -125,6 +119,16 @@ def test_every_named_network_is_answered_alike_alone_and_among_others(ask):
     assert values_of(alone.gpus[0]) == values_of(by_name(among.gpus)["A100-SXM4-80GB"])
     for name in named_networks()[::50]:
         assert latencies(ask(counts_of(name), 8, targets=["p3.2xlarge"]))["p3.2xlarge"] > 0
+
+
+@pytest.mark.parametrize("name", ["vgg16", "alexnet", "mobilenet_v2"])
+@pytest.mark.parametrize("precision", ["fp32", "tf32", "amp"])
+@pytest.mark.parametrize("batch", [16, 256])
+def test_later_generations_of_datacenter_gpus_are_faster(ask, name, precision, batch):
+    names = ["A100-SXM4-80GB", "H100-SXM5-80GB", "H200-SXM-141GB", "B200", "B300"]
+    step = ask(counts_of(name, 224), batch, name=name, targets=names, precision=precision)
+    times_ms = [by_name((*step.rows, *step.gpus))[gpu].latency_ms for gpu in names]
+    assert times_ms == sorted(times_ms, reverse=True)
 
 
 @pytest.mark.parametrize(
@@ -219,7 +223,8 @@ def test_regimes_say_what_was_not_measured_and_intervals_are_as_wide(ask):
     assert found[0]["verda/1B200.30V"] is Regime.UNSEEN_GPU and found[2]["verda/1B200.30V"] is Regime.UNSEEN_BOTH
     found = ask(counts_of("densenet121"), 256, targets=["p3.2xlarge", "verda/1B200.30V", "A2"], precision="fp32")
     widths = {row.instance: row.interval.log_half_width for row in found.rows}
-    assert widths["p3.2xlarge"] < widths["verda/1B200.30V"] < by_name(found.gpus)["A2"].interval.log_half_width
+    # No GPU of B200's generation has many measured steps; of A2's generation others have.
+    assert widths["p3.2xlarge"] < by_name(found.gpus)["A2"].interval.log_half_width < widths["verda/1B200.30V"]
     # What was measured is surer than what was not.
     known = ask(counts_of("PROFET VGG16"), targets=["p3.2xlarge"]).rows[0]
     assert known.interval.log_half_width < widths["p3.2xlarge"]

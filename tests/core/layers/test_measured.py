@@ -9,9 +9,10 @@ from msgspec.structs import replace
 from profet_core import InputError
 from profet_core.errors import Code
 from profet_core.latency import Basis
-from profet_core.layers.estimate import NetworkStep, estimate, measured_step
+from profet_core.layers.estimate import estimate, measured_step
 from profet_core.layers.measured import MeasuredTime, measured_times, step_ms
 from profet_core.layers.networks import counts_of
+from profet_core.layers.steps import NetworkStep
 from tests.codes import codes
 from tests.made.step_times import by_name
 
@@ -154,7 +155,7 @@ def note_of(found):
     [
         (1.0, {"precision": "amp"}, Code.SLOWER, ("FP32 instead of AMP",)),
         (5.0, {}, Code.SLOWER, ("data loading",)),
-        (0.7, {}, Code.FASTER, ("AMP (",)),
+        (0.6, {}, Code.FASTER, ("AMP (",)),
         (300.0, {}, Code.SLOWER, ("Check the unit",)),
         (5.0, {"name": "resnet18", "pixels": 32}, Code.SLOWER, ("Check the unit",)),
     ],

@@ -90,7 +90,7 @@ def test_an_offer_is_an_anchor_in_its_own_host(models, catalog, offer, instance,
             "a laptop GPU",
         ),
         (
-            ("AMD Instinct MI355X", "NVIDIA GeForce RTX 3090 Ti", "NVIDIA T4G", "NVIDIA GB200", ""),
+            ("AMD Instinct MI355X", "NVIDIA T4G", "NVIDIA GB200", ""),
             "add it as a custom GPU",
             "Unknown anchor",
         ),

@@ -8,8 +8,9 @@ from msgspec.structs import replace
 from profet_core import Catalog, load_catalog, read_profile
 from profet_core.catalog.gpus import HALF, PRECISIONS, has_tensor_cores, runs_as
 from profet_core.errors import Code
-from profet_core.layers.estimate import NetworkStep, estimate
+from profet_core.layers.estimate import estimate
 from profet_core.layers.networks import counts_of
+from profet_core.layers.steps import NetworkStep
 from profet_core.prediction.predict import predict
 from tests.made.step_times import values_of
 
