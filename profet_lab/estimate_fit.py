@@ -17,6 +17,7 @@ from scipy.optimize import least_squares
 
 from profet_core.catalog import load_gpus, load_shipped
 from profet_core.catalog.gpus import CHANNELS_LAST, PLAIN, TUNED, Gpu, canonical
+from profet_core.catalog.hosts import Host, host_named
 from profet_core.errors import InputError
 from profet_core.latency import SMOOTH_MAX_POWER, smooth_max
 from profet_core.layers.network import Counts
@@ -42,7 +43,6 @@ from profet_core.layers.rates import (
     mode_of,
     work_of,
 )
-from profet_core.transfer.targets import Host, host_named
 from profet_lab.measurements.published import (
     MLPERF_FILE,
     MORE_POINTS_FILE,

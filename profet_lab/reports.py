@@ -27,10 +27,10 @@ from profet_core.layers.networks import PROFET, measured_networks
 from profet_core.layers.rates import load_rates
 from profet_core.prediction.checks import TYPICAL_RATIO
 from profet_core.prediction.models import Models, load_models
+from profet_core.prediction.transfer import load_transfer
 from profet_core.training import many_core
 from profet_core.training.memory import MemoryModel, load_memory
 from profet_core.training.scaling_model import ScaleoutModel, load_scaleout
-from profet_core.transfer.model import load_transfer
 from profet_lab.cells import measured_cells_report
 from profet_lab.class_folds import default_report, default_table, scatter
 from profet_lab.class_members import REPEATS

@@ -47,7 +47,7 @@ shipped
 catalog
 offers
 ensemble
-training, transfer
+training
 prediction
 layers
 questions

@@ -127,7 +127,7 @@ def test_only_what_is_shipped_is_remembered_for_longer():
         "profet_core/layers/steps.py": ["_better_shipped"],
         "profet_core/layers/networks.py": ["_counts_of", "_shared"],
         "profet_core/questions.py": ["fields_of", "_values_of"],
-        "profet_core/transfer/work.py": ["_group_sums"],
+        "profet_core/ensemble/work.py": ["_group_sums"],
         "ui/server.py": ["_packed"],
         "ui/streamlit_internals.py": ["_registered"],
         "ui/words.py": ["read_text"],

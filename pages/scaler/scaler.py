@@ -56,8 +56,10 @@ def main(resources: Resources) -> None:
     if min_ms is None or max_ms is None:
         st.info("Enter both latencies.", icon=":material/info:")
         return
-    profiled_at, profiled_ms = predicted.profiled or (None, None)
-    between = {"known_at": profiled_at, "known_ms": profiled_ms, "method": state.scaler_method}
+    between: dict[str, object] = {"method": state.scaler_method}
+    # The documented polynomial passes through the ends alone.
+    if predicted.profiled and state.scaler_method == "default":
+        between |= zip(("known_at", "known_ms"), predicted.profiled, strict=True)
     ends = {"min_ms": min_ms, "max_ms": max_ms}
     question = ask(ScaleQuestion, {"instance": offer.name, "axis": axis, "at": at, **ends, **between})
     sizes = range(smallest, largest + 1)

@@ -30,10 +30,10 @@ from profet_core.offers import OfferStep
 from profet_core.prediction.checks import refusal_by
 from profet_core.prediction.models import MANIFEST_NAME, Models, load_models
 from profet_core.prediction.targets import basis_by_instance, recorded_on, unknown_gpu
+from profet_core.prediction.transfer import CALIBRATED_NAME, TRANSFER_NAME
 from profet_core.questions import InstancesQuestion, ProfileQuestion
 from profet_core.training.cost import MAX_PARAMETERS
 from profet_core.training.plans import confidence
-from profet_core.transfer.model import CALIBRATED_NAME, TRANSFER_NAME
 from profet_profiles.record import Profile, ProfileMeta
 from profet_profiles.units import format_count, positive_number, typed_count
 

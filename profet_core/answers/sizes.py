@@ -154,6 +154,10 @@ def answer_scale(
     curve_of = context.models.profiled(question.instance) if is_known else question.instance
     if question.method == "profet":
         curve_of = curve_of or question.instance
+        for name in ("other_size", "largest", "fixed_classes", "known_at"):
+            if getattr(question, name):
+                says = f"The documented polynomial can't use {{{name}}}: leave it out or change {{method}}."
+                raise InputError(says, name, "method")
     ends = (context.models, curve_of, question.axis, question.min_ms, question.max_ms)
     if question.largest is None:
         known_there = ScaleContext(other_size=question.other_size, fixed_classes=question.fixed_classes)

@@ -1,4 +1,4 @@
-"""GPUs, instances and dated prices."""
+"""GPUs, their hosts, instances and dated prices."""
 
 from profet_core.catalog.collection import HOME_REGION, Catalog
 from profet_core.catalog.custom_instances import (

@@ -1,1 +1,1 @@
-"""Members of the default method: operations, classes and imputation; networks and trees; intervals."""
+"""Members of the default method: operations, classes, imputation and work; networks and trees; intervals."""

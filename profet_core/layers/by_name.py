@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from profet_core.catalog.gpus import FP32, PLAIN, TF32, Gpu, canonical, is_half
+from profet_core.catalog.hosts import Host
 from profet_core.ensemble.members import StepInputs
 from profet_core.ensemble.operations import kind_of
 from profet_core.errors import Code, InputError, Note
@@ -36,7 +37,6 @@ from profet_core.layers.steps import KERNELS_LOG_SD, READ_LOG_SD, WORK_LOG_SD, N
 from profet_core.prediction.checks import VISION_TRANSFORMER, is_attention, waits_for_loader
 from profet_core.prediction.counts import Asked, CountedStep, Recorded, StepsAt, TargetSteps
 from profet_core.prediction.models import Models
-from profet_core.transfer.targets import Host
 from profet_profiles.record import DEVICE_PREFIX, Profile, TransformerWork
 from profet_profiles.units import US_PER_MS, format_count
 
@@ -316,7 +316,7 @@ def read_step(
 
     Parameters
     ----------
-    groups_ms : as `transfer.work.StepTimes` has them, of the profile on the profiled instance `anchor`.
+    groups_ms : as `ensemble.work.StepTimes` has them, of the profile on the profiled instance `anchor`.
     launches_ms : on the reference host, where the profile has its host's own time.
     """
     reader, (_, _, batch_size, pixels) = models.transfer.readers[anchor], recorded.asked

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from profet_core.catalog.gpus import Gpu
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import StepInputs
+from profet_core.ensemble.work import GROUPS
 from profet_core.latency import FloatArray
 from profet_core.layers.rates import KINDS, Mode, RateModel
-from profet_core.transfer.work import GROUPS
 
 #: Amounts of work in an image of a usual network, ResNet-50 at 224 pixels, as `rates.work_of` has them; depthwise ones
 #: are MobileNetV2's.

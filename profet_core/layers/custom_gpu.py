@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from profet_core.catalog.custom_gpus import CustomGpu, SpeedPoint, ThroughputPoint
 from profet_core.catalog.gpus import FP32, PLAIN, TF32, Gpu, load_gpus
+from profet_core.catalog.hosts import host_named
 from profet_core.errors import InputError
 from profet_core.layers.gpu_effects import STATED, KnownStep, effects_by_specs, effects_by_steps
 from profet_core.layers.network import Counts
@@ -25,7 +26,6 @@ from profet_core.layers.rates import (
     rate_model_of,
 )
 from profet_core.prediction.models import Models
-from profet_core.transfer.targets import host_named
 from profet_profiles.units import format_significant
 
 #: GPU that a speed is relative to, and the step by which: network, pixels and batch size.

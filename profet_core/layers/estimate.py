@@ -23,6 +23,7 @@ from profet_core.catalog.gpus import (
     is_half,
     requested_precision,
 )
+from profet_core.catalog.hosts import host_named
 from profet_core.catalog.instance import machine_with
 from profet_core.errors import Code, InputError, Note, no_vision
 from profet_core.latency import SMOOTH_MAX_POWER, Basis, combined_sd
@@ -54,6 +55,7 @@ from profet_core.offers import OfferTable, bounds
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import Prediction, StepTable, offer_table
 from profet_core.prediction.targets import offer_targets
+from profet_core.prediction.transfer import TransferModel
 from profet_core.training.cost import JPEG_IMAGES_PER_S_PER_VCPU
 from profet_core.training.memory import (
     ACTIVATIONS_IN_HALF,
@@ -65,8 +67,6 @@ from profet_core.training.memory import (
     MemoryNeed,
     verdict_of,
 )
-from profet_core.transfer.model import TransferModel
-from profet_core.transfer.targets import host_named
 from profet_profiles.units import MS_PER_S, SMALLEST_NUMBER, format_ms, format_significant, whole_number
 
 #: Values that an optimizer keeps per parameter in addition to its gradient.
@@ -398,7 +398,8 @@ def _scaled(
         # On its own GPU, a larger step than the measured one takes no less, a smaller one no more.
         if any(apart) and min(apart) * max(apart) >= 0 and asked == timed.at_size(step):
             bound_ms = (np.fmin if min(apart) >= 0 else np.fmax)(steps.latency_ms, timed.latency_ms)
-            steps = steps.scaled(np.where(at_gpu, bound_ms / steps.latency_ms, 1.0))
+            factors = np.where(at_gpu, bound_ms / steps.latency_ms, 1.0)
+            steps = steps.scaled(factors, factors)
     table = _estimates(models, step, on_gpus._replace(steps=steps))
     words = [_named(step, timed) for timed in measured]
     origin = Note(Code.SCALED_STEP, measured=" and ".join(f"{time} on {gpu}" for time, gpu in words))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from profet_core.catalog.gpus import Gpu
+from profet_core.catalog.hosts import Host, host_named
 from profet_core.errors import Code, Note
 from profet_core.latency import SMOOTH_MAX_POWER, Basis, FloatArray, smooth_max
 from profet_core.layers.network import Counts
@@ -33,7 +34,6 @@ from profet_core.layers.rates import (
     has_rates,
     rate_model_of,
 )
-from profet_core.transfer.targets import Host, host_named
 
 if TYPE_CHECKING:
     from profet_core.prediction.models import Models

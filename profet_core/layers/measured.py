@@ -77,7 +77,7 @@ def measured_times(
     ------
     InputError : one line on what to write.
     """
-    found = []
+    times = []
     pairs = given.items() if isinstance(given, Mapping) else [one.partition("=")[::2] for one in given]
     for place, text in pairs:
         name, at, batch = str(place).partition("@")
@@ -85,8 +85,8 @@ def measured_times(
             wanted = "GPU=TIME, such as RTX 4090=46ms or RTX 4090@32=5.2it/s (at batch 32)"
             raise InputError(f"{{measured}} takes {wanted}, not {_shown(str(place))!r}.", "measured")
         size = typed_whole(batch, 1, MAX_BATCH) if at else batch_size
-        found.append(MeasuredTime(name.strip(), size, step_ms(str(text), size, images, validation_images)))
-    return tuple(found)
+        times.append(MeasuredTime(name.strip(), size, step_ms(str(text), size, images, validation_images)))
+    return tuple(times)
 
 
 def step_ms(text: str, batch_size: int | None, images: int | None = None, validation_images: int = 0) -> float:
@@ -249,13 +249,17 @@ class StepParts(Struct, frozen=True):
     @property
     def latency_ms(self) -> FloatArray:
         """Of each step."""
-        found: FloatArray = smooth_max(self.work_ms, self.launch_ms) + self.start_ms
-        return found
+        latency_ms: FloatArray = smooth_max(self.work_ms, self.launch_ms) + self.start_ms
+        return latency_ms
 
-    def scaled(self, factors: FloatArray) -> Self:
-        """Scale all parts by a factor."""
-        parts = {name: getattr(self, name) * factors for name in ("work_ms", "launch_ms", "start_ms")}
-        return replace(self, **parts)
+    def scaled(self, by_work: FloatArray, by_host: FloatArray) -> Self:
+        """Scale work, and launches with the start, by a factor each."""
+        return replace(
+            self,
+            work_ms=self.work_ms * by_work,
+            launch_ms=self.launch_ms * by_host,
+            start_ms=self.start_ms * by_host,
+        )
 
 
 class Steps(StepParts, frozen=True):
@@ -283,15 +287,15 @@ class Steps(StepParts, frozen=True):
     @property
     def launched(self) -> FloatArray:
         """Relative change of each step with its launches."""
-        found: FloatArray = 1 / (1 + (self.work_ms / self.launch_ms) ** SMOOTH_MAX_POWER)
-        return found
+        share: FloatArray = 1 / (1 + (self.work_ms / self.launch_ms) ** SMOOTH_MAX_POWER)
+        return share
 
     @property
     def by_host(self) -> FloatArray:
         """Relative change of each step with all its host does: its launches, and its start."""
         starts = self.start_ms / self.latency_ms
-        found: FloatArray = self.launched * (1 - starts) + starts
-        return found
+        share: FloatArray = self.launched * (1 - starts) + starts
+        return share
 
     @property
     def log_sd(self) -> FloatArray:
@@ -300,19 +304,12 @@ class Steps(StepParts, frozen=True):
         launched = launched * np.hypot(self.launch_log_sd, self.kernels_log_sd)
         all_log_sd = combined_sd(self.network_log_sd, self.gpu_log_sd, launched, self.shared_log_sd)
         left = np.sqrt(np.maximum(all_log_sd**2 - self.removed, _LEAST_LOG_SD**2))
-        found: FloatArray = np.where(self.removed > 0, left, all_log_sd)
-        return found
+        log_sd: FloatArray = np.where(self.removed > 0, left, all_log_sd)
+        return log_sd
 
     def take(self, rows: Sequence[int]) -> Self:
         """Return some of the steps."""
         return type(self)(*(values[rows] for values in astuple(self)))
-
-    def moved(self, log_work: FloatArray, log_launch: FloatArray) -> Self:
-        """Work, and launches with the start, times a factor."""
-        work, host = np.exp(log_work), np.exp(log_launch)
-        return replace(
-            self, work_ms=self.work_ms * work, launch_ms=self.launch_ms * host, start_ms=self.start_ms * host
-        )
 
     def at_launches_of(self, others: Sequence[Steps]) -> Self:
         """Return the same latencies, with the mean launches and starts of other sizes of the steps, if any."""
@@ -386,7 +383,7 @@ class Learned(Struct, frozen=True):
         part, before = 1.0, None
         for _ in range(_ITERATIONS):
             log_work, log_launch = of_work @ for_work, of_launch @ for_launch
-            now = given.moved(log_work, log_launch)
+            now = given.scaled(np.exp(log_work), np.exp(log_launch))
             by_launch = now.by_host
             by_work = 1 - by_launch
             error = np.log(given_ms / now.latency_ms) + by_work * log_work + by_launch * log_launch
@@ -416,7 +413,7 @@ class Learned(Struct, frozen=True):
         there = [_covariances(one, self.given, self.shares) for one in others] or [of_steps]
         log_work = np.mean([work @ self.for_work for work, _ in there], axis=0)
         log_launch = np.mean([launch @ self.for_launch for _, launch in there], axis=0)
-        moved = steps.at_launches_of(others).moved(log_work, log_launch)
-        launched, by_launch = moved.by_host[:, None], self.now.by_host
+        learned = steps.at_launches_of(others).scaled(np.exp(log_work), np.exp(log_launch))
+        launched, by_launch = learned.by_host[:, None], self.now.by_host
         cross = (1 - launched) * to_work * (1 - by_launch) + launched * to_launch * by_launch
-        return replace(moved, removed=((cross @ self.inverse) * cross).sum(axis=1))
+        return replace(learned, removed=((cross @ self.inverse) * cross).sum(axis=1))

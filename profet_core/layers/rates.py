@@ -20,13 +20,13 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from profet_core.catalog.gpus import CHANNELS_LAST, FP32, TF32, TUNED, Gpu, load_gpus
+from profet_core.catalog.hosts import Host
 from profet_core.errors import ArtifactError
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder, shown
 from profet_core.latency import FloatArray
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import PROFET
-from profet_core.transfer.model import CALIBRATED_NAME
-from profet_core.transfer.targets import Host
+from profet_core.prediction.transfer import CALIBRATED_NAME
 
 if TYPE_CHECKING:
     from profet_core.prediction.models import Models

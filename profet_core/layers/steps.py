@@ -26,6 +26,7 @@ from profet_core.catalog.gpus import (
     no_less,
     runs_as,
 )
+from profet_core.catalog.hosts import REFERENCE_HOST, Host
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import Basis, FloatArray, combined_sd
 from profet_core.layers.measured import StepParts, Steps
@@ -45,7 +46,6 @@ from profet_core.prediction.models import Models
 from profet_core.prediction.table import StepTable, StepTarget
 from profet_core.prediction.targets import in_order
 from profet_core.training.memory import CHECKPOINTING
-from profet_core.transfer.targets import REFERENCE_HOST, Host
 
 
 class Regime(StrEnum):
@@ -290,8 +290,9 @@ class StepMachines:
         agreed_ms = np.where(slowest_ms > fastest_ms, np.sqrt(slowest_ms * fastest_ms), before_ms)
         ordered_ms = in_order(agreed_ms, self._better, self._fixed)[self._is_some]
         seen, unseen = self._regimes(step)
+        factors = ordered_ms / all_ms
         return OnGpus(
-            steps=self._steps(step, bounded.scaled(ordered_ms / all_ms), shares),
+            steps=self._steps(step, bounded.scaled(factors, factors), shares),
             machines=self._wanted,
             # No transformer was measured with PROFET's cells.
             has_cells=[has_cells and case_of(step.network) is not Case.TRANSFORMER for has_cells in self._has_cells],
@@ -314,7 +315,8 @@ class StepMachines:
         bound = np.fmin if is_half(step.precision) else np.fmax
         if step.training_code == TUNED:
             bounds_ms = bound(bounds_ms, other_ms(replace(step, training_code=CHANNELS_LAST)))
-        return parts.scaled(np.where(self._has_tensor, bound(latency_ms, bounds_ms) / latency_ms, 1.0))
+        factors = np.where(self._has_tensor, bound(latency_ms, bounds_ms) / latency_ms, 1.0)
+        return parts.scaled(factors, factors)
 
     def _modes_of(self, step: NetworkStep) -> list[Mode]:
         key = step.precision, step.training_code

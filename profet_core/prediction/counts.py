@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from profet_core.catalog.gpus import AS_PROFILED, HALF, PLAIN, TF32, Gpu, runs_as
+from profet_core.catalog.hosts import Host
 from profet_core.ensemble.members import ProfileBatch
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import SMOOTH_MAX_POWER, Basis, FloatArray, Values, combined_sd, free_ms, quantile
@@ -22,7 +23,6 @@ from profet_core.prediction.members import Estimates, floored
 from profet_core.prediction.mixed_precision import gain_log_sd, speedup_note
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import StepTable, StepTarget
-from profet_core.transfer.targets import Host
 from profet_profiles.record import Profile
 from profet_profiles.units import SMALLEST_NUMBER, format_ms
 

@@ -31,9 +31,9 @@ from profet_core.files import (
 )
 from profet_core.prediction.growth import GROWTH_NAME, GrowthModel, load_growth
 from profet_core.prediction.scaler import DocumentedScaler, LearnedScaler, axis_range, learned_scaler
+from profet_core.prediction.transfer import CALIBRATED_NAME, TransferModel, load_transfer
 from profet_core.training.memory import MEMORY_NAME, MemoryModel, load_memory
 from profet_core.training.scaling_model import SCALEOUT_NAME, ScaleoutModel, load_scaleout
-from profet_core.transfer.model import CALIBRATED_NAME, TransferModel, load_transfer
 from profet_profiles import Profile
 from profet_profiles.profet_json import read_small
 

@@ -17,6 +17,7 @@ from profet_core.catalog.gpus import AS_PROFILED, CHANNELS_LAST, FP32, HALF, PLA
 from profet_core.catalog.instance import gpu_words
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import ProfileBatch, profile_batch
+from profet_core.ensemble.work import StepTimes
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError
 from profet_core.latency import Basis, Estimate, FloatArray, combined_sd, log_sd_of
 from profet_core.layers.by_name import inputs_there, read_step
@@ -57,7 +58,6 @@ from profet_core.prediction.mixed_precision import (
 from profet_core.prediction.models import Method, Models
 from profet_core.prediction.table import Prediction, StepTable
 from profet_core.prediction.targets import Anchor, Layout, anchor_gpu, find_anchor, offer_targets
-from profet_core.transfer.work import StepTimes
 from profet_profiles.record import STAND_IN, Profile, ProfileMeta
 from profet_profiles.units import format_ms, positive_number
 

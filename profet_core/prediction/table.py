@@ -12,12 +12,12 @@ from msgspec.structs import replace
 
 from profet_core.catalog import Instance
 from profet_core.catalog.gpus import AS_PROFILED, Gpu
+from profet_core.catalog.hosts import Host
 from profet_core.ensemble.members import BAND_WORDS
 from profet_core.ensemble.operations import UnknownOperations
 from profet_core.errors import Note
 from profet_core.latency import Basis, FloatArray, Values, combined_sd
 from profet_core.offers import OfferTable, is_limited_by_host, taken
-from profet_core.transfer.targets import Host
 from profet_profiles.record import Profile, StepsBasis
 
 T = TypeVar("T")
@@ -182,14 +182,6 @@ class StepTable(Struct, frozen=True, eq=False):
             for name in {**self.members, **other.members}
         }
         return replace(table, members=members)
-
-    def widened(self, log_sd: Values) -> Self:
-        """Add an independent error to every latency, and to its ratio to another instance's."""
-        return replace(
-            self,
-            log_sd=combined_sd(np.nan_to_num(self.log_sd), log_sd),
-            relative_log_sd=combined_sd(self.relative_log_sd, log_sd),
-        )
 
 
 def _with(values: FloatArray, at: Sequence[int], new: Values | None) -> FloatArray:

@@ -15,12 +15,12 @@ from msgspec.structs import replace
 
 from profet_core.catalog import Catalog, Instance, gpu_model
 from profet_core.catalog.gpus import Gpu, is_laptops, is_no_gpu, is_part_of_a_gpu, no_less
+from profet_core.catalog.hosts import Host, host_named
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import Basis, Estimate, FloatArray
 from profet_core.layers.gpu_effects import basis_of, evidence_notes
 from profet_core.layers.rates import calibrated_gpus, has_rates, rate_model_of
 from profet_core.prediction.table import StepTable, StepTarget
-from profet_core.transfer.targets import Host, host_named
 
 if TYPE_CHECKING:
     from profet_core.prediction.models import Models

@@ -138,7 +138,6 @@ class ScaledStep(Struct, frozen=True):
     log_sd : of its logarithm; None: unknown.
     least_ms : lower bound of its interval, which is never below the single GPU's latency.
     one_gpu_ms : the single GPU's step at `batch_per_gpu` images.
-    sharing_ms : communication time within and between nodes, hidden or not; None for one process.
     scaling_log_sd : from scaling alone; None on one GPU.
     """
 
@@ -150,7 +149,6 @@ class ScaledStep(Struct, frozen=True):
     log_sd: float | None
     least_ms: float
     one_gpu_ms: float
-    sharing_ms: tuple[float, float] | None
     scaling_log_sd: float | None
 
     @property
@@ -252,7 +250,6 @@ def scaled_step(
         log_sd=log_sd,
         least_ms=least_ms if gpus > 1 else 0.0,
         one_gpu_ms=step.latency_ms,
-        sharing_ms=None if alone else (in_node, math.sqrt(math.prod(between))),
         scaling_log_sd=scaling_log_sd,
     )
 

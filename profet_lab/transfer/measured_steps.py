@@ -10,8 +10,8 @@ import pandas as pd
 
 from profet_core.catalog import load_shipped
 from profet_core.catalog.gpus import load_gpus
+from profet_core.ensemble.work import StepTimes
 from profet_core.latency import LEVEL
-from profet_core.transfer.work import StepTimes
 from profet_lab.measurements.tables import WORKLOAD, ClassBank, MeasuredRows, Measurements, class_bank
 
 #: The network whose latency on a GPU gives its speed: its name, pixel and batch size. The largest batch that all four

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from profet_core.transfer.model import TRANSFER_VERSION
+from profet_core.prediction.transfer import TRANSFER_VERSION
 from profet_lab.measurements.tables import Measurements
 from profet_lab.models_folder import rounded, signed
 from profet_lab.transfer.measured_steps import measured_medians, profiled_content

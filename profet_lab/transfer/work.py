@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import nnls
 
+from profet_core.ensemble.work import AMOUNT_AT_LEAST, GROUPS, WorkReader, regressors, work_inputs
 from profet_core.errors import InputError
 from profet_core.layers.networks import counts_of, measured_counts, named_network, named_networks
 from profet_core.layers.rates import KINDS, NO_PEAK, OF_TRANSFORMERS, work_of
-from profet_core.transfer.work import AMOUNT_AT_LEAST, GROUPS, WorkReader, regressors, work_inputs
 from profet_lab.models_folder import rounded
 from profet_lab.transfer.measured_steps import InstanceSteps
 

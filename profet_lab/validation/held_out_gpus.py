@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import FP32, PLAIN
+from profet_core.ensemble.work import WorkReader
 from profet_core.latency import quantile
 from profet_core.layers.by_name import read_step
 from profet_core.layers.class_times import Place, log_group_factors
@@ -24,7 +25,6 @@ from profet_core.prediction.counts import MEASURED_LOG_SD, PREDICTED_LOG_SD, Ask
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import predict
 from profet_core.prediction.sizes import BATCH_SIZES, curves_at
-from profet_core.transfer.work import WorkReader
 from profet_lab.estimate_fit import PROFET, Problem, fit, problem
 from profet_lab.estimate_report import coefficients
 from profet_lab.measurements.tables import WORKLOAD

@@ -18,7 +18,7 @@ from profet_core.layers.rates import (
     calibrated_content,
     load_rates,
 )
-from profet_core.transfer.model import CALIBRATED_NAME
+from profet_core.prediction.transfer import CALIBRATED_NAME
 
 #: Not among the shipped specs; its costs are those of its peaks.
 GPU, INSTANCE, CELLS, LOG_SD = "Quadro RTX 4000", "desk.q5000", 20, 0.1

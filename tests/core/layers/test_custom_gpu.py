@@ -12,6 +12,7 @@ from profet_core.answers.context import Context
 from profet_core.catalog import load_gpus
 from profet_core.catalog.custom_gpus import CustomGpu, custom_gpu_from
 from profet_core.catalog.gpus import FP32, PLAIN, TF32, no_less
+from profet_core.catalog.hosts import host_named
 from profet_core.errors import Code, InputError
 from profet_core.latency import Basis
 from profet_core.layers.custom_gpu import check_custom_gpu
@@ -29,7 +30,6 @@ from profet_core.layers.gpu_effects import (
 from profet_core.layers.networks import counts_of
 from profet_core.layers.rates import KINDS, Mode, mode_of, rate_model_of
 from profet_core.layers.steps import NetworkStep
-from profet_core.transfer.targets import host_named
 from tests.made.step_times import values_of
 
 SHIPPED = load_gpus()

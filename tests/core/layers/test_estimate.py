@@ -12,6 +12,7 @@ from profet_core import InputError
 from profet_core.catalog import load_gpus
 from profet_core.catalog.custom_gpus import CustomGpu, with_offers_of
 from profet_core.catalog.gpus import no_less
+from profet_core.catalog.hosts import host_named
 from profet_core.errors import Code
 from profet_core.latency import Basis
 from profet_core.layers.custom_gpu import with_custom_gpus
@@ -35,7 +36,6 @@ from profet_core.layers.rates import (
 )
 from profet_core.layers.steps import NetworkStep, Regime, measured_network
 from profet_core.training.memory import Verdict
-from profet_core.transfer.targets import host_named
 from tests.codes import codes
 from tests.made.step_times import by_name, values_of
 

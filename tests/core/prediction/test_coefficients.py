@@ -13,9 +13,9 @@ from profet_core.errors import ArtifactError
 from profet_core.files import manifest_checksum, shipped_folder
 from profet_core.layers.rates import load_rates
 from profet_core.prediction.growth import SIGNS, load_growth
+from profet_core.prediction.transfer import load_transfer
 from profet_core.training.memory import load_memory
 from profet_core.training.scaling_model import load_scaleout
-from profet_core.transfer.model import load_transfer
 
 SHIPPED = shipped_folder("models")
 INSTANCES = {"g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge"}

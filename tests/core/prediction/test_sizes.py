@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from profet_core import ProfileMeta
 from profet_core.catalog import load_shipped
+from profet_core.catalog.hosts import host_named
 from profet_core.errors import InputError
 from profet_core.latency import Basis
 from profet_core.layers.by_name import step_by_counts
@@ -27,7 +28,6 @@ from profet_core.prediction.sizes import (
     steps_at,
 )
 from profet_core.prediction.table import Prediction
-from profet_core.transfer.targets import host_named
 from profet_profiles.record import Profile
 
 #: Latencies that differ by less are the same number, rounded.

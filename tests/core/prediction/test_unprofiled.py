@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from profet_core import ArtifactError, InputError, load_models
 from profet_core.catalog import Catalog
+from profet_core.catalog.hosts import host_named
 from profet_core.ensemble.classes import OperationClasses
 from profet_core.latency import Basis, quantile
 from profet_core.prediction.predict import predict, predict_many
-from profet_core.transfer.targets import host_named
 from tests.made.step_times import values_of
 
 SAMPLE = "resnet50-128px-b64-g4dn"

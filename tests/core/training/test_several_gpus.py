@@ -203,15 +203,14 @@ def test_a_step_and_its_errors_by_hand(model, node):
     # 25 million FP32 parameters are 100 MB in four buckets. Eight GPUs are two nodes of four: a ring of 15.24 ms in
     # each, and 2 x 7/8 x 200 + 2 x 0.2 ms between; half of it could hide, 60 of 90 ms do; 2 x 1 % and 2 % are waited.
     step = scaled_step(model, OneGpuStep(90, 32, 25e6), node, 8, Strategy.RING)
-    assert step.sharing_ms == pytest.approx((15.24, 350.4))
     assert step.latency_ms == pytest.approx(30 + 365.64 + 0.04 * 90)
     assert (step.nodes, step.batch_size) == (2, 256)
     assert step.images_per_s == pytest.approx(256 / 0.39924)
     assert step.speed_up == pytest.approx(8 * 90 / 399.24)
     # Sent in half precision it is half as much.
     half = scaled_step(model, OneGpuStep(90, 32, 25e6, "fp16"), node, 8, Strategy.RING)
-    assert half.sharing_ms == pytest.approx((7.5 + 0.12, 175 + 0.2))
-    assert scaled_step(model, OneGpuStep(90, 32, 25e6, "bf16"), node, 8, Strategy.RING).sharing_ms == half.sharing_ms
+    assert half.latency_ms == pytest.approx(30 + 7.62 + 175.2 + 0.04 * 90)
+    assert scaled_step(model, OneGpuStep(90, 32, 25e6, "bf16"), node, 8, Strategy.RING) == half
     exact, unsure = (
         scaled_step(model, OneGpuStep(90, 32, 25e6, log_sd=log_sd), node, 4, Strategy.RING) for log_sd in (0.0, 0.25)
     )
@@ -260,10 +259,14 @@ def p3(catalog):
 
 
 def test_nodes_share_one_step(model, p3):
-    step = scaled_step(model, ONE_GPU, load_interconnects().of(p3), 16, Strategy.RING)
+    links = load_interconnects().of(p3)
+    step, at_50_gbit = (
+        scaled_step(model, ONE_GPU, replace(links, network_gbit_per_s=gbit), 16, Strategy.RING) for gbit in (25.0, 50.0)
+    )
     assert (step.gpus, step.nodes, step.batch_size) == (16, 2, 1024)
-    # Between them 25 Gb/s, of which the scale-out model has half: 102.4 MB take 65.5 ms once; five buckets.
-    assert step.sharing_ms[1] == pytest.approx(2 * 15 / 16 * 102.4e6 / (25 / 8 * 0.5 * 1e6) + 2 * 5 * 0.05)
+    assert step == scaled_step(model, ONE_GPU, links, 16, Strategy.RING)
+    # Of 25 Gb/s the scale-out model has half: 102.4 MB take 65.5 ms once, twice as long as at 50; half of it is hidden.
+    assert step.latency_ms - at_50_gbit.latency_ms == pytest.approx(2 * 15 / 16 * 65.536 / 2 / 2)
 
 
 def test_what_can_t_be_is_refused(model, node, p3):

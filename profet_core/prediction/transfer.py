@@ -10,9 +10,9 @@ from types import MappingProxyType
 from msgspec import Struct
 
 from profet_core.catalog.gpus import Gpus, load_gpus
+from profet_core.catalog.hosts import Host, host_named
+from profet_core.ensemble.work import WorkReader, readers_of
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
-from profet_core.transfer.targets import Host, host_named
-from profet_core.transfer.work import WorkReader, readers_of
 
 TRANSFER_NAME = "transfer.json"
 TRANSFER_VERSION = 11

@@ -7,7 +7,7 @@ import pytest
 
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import profile_batch
-from profet_core.transfer.work import GROUPS, StepTimes, WorkReader, readers_of
+from profet_core.ensemble.work import GROUPS, StepTimes, WorkReader, readers_of
 from profet_profiles import Profile
 
 INPUTS = len(GROUPS) + 1

@@ -1,1 +1,0 @@
-"""What class times tell of a step, and the hosts of GPUs."""
