@@ -274,11 +274,11 @@ def _folder(options: argparse.Namespace) -> Path:
     return Path("collected") / name
 
 
-def _words(option: str, text: str, known: Sequence[_Word]) -> tuple[_Word, ...]:
+def _words(option: str, text: str, choices: Sequence[_Word]) -> tuple[_Word, ...]:
     words = tuple(dict.fromkeys(word.strip().lower() for word in text.split(",") if word.strip()))
-    if not words or set(words) - set(known):
-        raise InputError(f"{option} {text[:60]!a}: choose from {', '.join(known)}.")
-    return tuple(choice for word in words for choice in known if choice == word)
+    if not words or set(words) - set(choices):
+        raise InputError(f"{option} {text[:60]!a}: choose from {', '.join(choices)}.")
+    return tuple(choice for word in words for choice in choices if choice == word)
 
 
 def _numbers(option: str, text: str, most: int) -> tuple[int, ...]:
@@ -334,7 +334,7 @@ def run_data(options: argparse.Namespace) -> None:
     if options.action == "import":
         dataset = read_sources(folders)
     else:
-        dataset = merged([read_dataset(folder) for folder in folders], [str(one) for one in folders])
+        dataset = merged([read_dataset(folder) for folder in folders], [str(folder) for folder in folders])
     write_dataset(dataset, options.out)
     counts = {"cells": len(dataset.cells), "profiled": len(dataset.profiled), "operations": len(dataset.operations)}
     if options.format == "json":

@@ -37,7 +37,10 @@ def run_manycore(options: argparse.Namespace) -> None:
         forward_s, backward_s = (positive_number("The time per image", time_ms) / MS_PER_S for time_ms in times_ms)
         network = network._replace(forward_s=forward_s, backward_s=backward_s)
     training = many_core.training_of(network, options.images, options.test_images, options.epochs)
-    threads = _thread_counts(options.threads)
+    try:
+        threads = [typed_whole(count, 1, MAX_THREADS) for count in options.threads.split(",") if count.strip()]
+    except InputError as error:
+        raise InputError(f"--threads: {error}") from None
     rows = many_core.manycore(network, training, threads)
     asked, notes = many_core.words_of(network, training, threads)
     if options.format == "json":
@@ -52,24 +55,15 @@ def run_manycore(options: argparse.Namespace) -> None:
     print_warnings(notes)
 
 
-def _thread_counts(text: str) -> list[int]:
-    try:
-        return [typed_whole(count, 1, MAX_THREADS) for count in text.split(",") if count.strip()]
-    except InputError as error:
-        raise InputError(f"--threads: {error}") from None
-
-
 def _network(options: argparse.Namespace) -> many_core.ManyCoreNetwork:
     """Return a published network, one by its FLOPs, one by name, or the one in a file."""
     text, pixels = options.network, options.pixels
     if (text is None) is (options.flops is None):
         raise InputError(f"Name a network ({', '.join(PUBLISHED)}, ResNet50, ...) or give its --flops.")
-    if pixels is not None and (text is None or text in PUBLISHED):
-        raise InputError("--pixels is for a network by name or file: remove --pixels.")
-    if text is None:
-        return many_core.scaled_network("own", options.flops)
-    if text in PUBLISHED:
-        return PUBLISHED[text]
+    if text is None or text in PUBLISHED:
+        if pixels is not None:
+            raise InputError("--pixels is for a network by name or file: remove --pixels.")
+        return many_core.scaled_network("own", options.flops) if text is None else PUBLISHED[text]
     if (path := network_file(text)) is not None:
         network = read_network_file(path, pixels)
         print_warnings(network.caveats)

@@ -255,11 +255,11 @@ class PriceLists:
 
 
 def published_offers(
-    lists: PriceLists | SkyPilotLists, provider: str, regions: Collection[str], known: Catalog
+    lists: PriceLists | SkyPilotLists, provider: str, regions: Collection[str], catalog: Catalog
 ) -> tuple[list[Instance], int]:
     """On-demand and spot offers that a provider of `PROVIDERS` has in the regions, and how many rows are damaged.
 
-    They are the instances of the catalog `known`, and others that it could hold: with specs of their GPU and a price.
+    They are the instances of `catalog`, and others that it could hold: with specs of their GPU and a price.
     Raises InputError if there is none in the regions, CatalogError if the list can't be fetched or is damaged.
     """
     items: list[Any] = []
@@ -291,15 +291,15 @@ def published_offers(
     damaged = 0
     for region, item in wanted:
         gpu, facts = _gpu_of(provider, item), machine_facts(provider, item.instance_name)
-        name = lists.name_of(provider, item, gpu, known)
+        name = lists.name_of(provider, item, gpu, catalog)
         price: Any = {"region": region, "os": "linux", "usd_per_hour": item.price, "custom": True, **dated}
         price["market"] = market_of(provider, spot=item.spot)
-        if name is not None and name in known:
+        if name is not None and name in catalog:
             try:
                 positive_number(f"The published price of {name}", item.price)
             except InputError as error:
                 raise CatalogError(f"{error} The price list of {provider} is damaged.") from None
-            usable.append(replace(known[name], gpu_count=item.gpu_count, **price))
+            usable.append(replace(catalog[name], gpu_count=item.gpu_count, **price))
         elif name is not None and gpu is not None and item.price:
             # Some lists write 0 for a missing price.
             try:

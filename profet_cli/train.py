@@ -150,7 +150,7 @@ def calibrate(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
         why = "; ".join(f"{name}: {why}" for name, why in without.items()) or "the models already cover all instances"
         raise InputError(f"These measurements add nothing: {why}.")
     write_calibrated(base, out, calibrated_file(calibrated, rates, dataset))
-    without = {name: why for name, why in without.items() if name not in {one.instance for one in calibrated}}
+    without = {name: why for name, why in without.items() if name not in {effects.instance for effects in calibrated}}
     gpus, lines = [], []
     for effects in calibrated:
         names = {"instance": effects.instance, "gpu": effects.gpu}
@@ -159,7 +159,7 @@ def calibrate(options: argparse.Namespace, folders: Sequence[Path], parts: Seque
             f"{effects.instance} ({effects.gpu}): {effects.rows} workloads of {effects.networks} networks; 90% "
             f"interval of its speed: +{100 * math.expm1(quantile() * effects.log_sd):.0f}%"
         )
-    lines += still_to_price([one.instance for one in calibrated], dataset)
+    lines += still_to_price([effects.instance for effects in calibrated], dataset)
     lines += [f"{name}: nothing learned: {why}" for name, why in without.items()]
     left = [{"instance": name, "why": why} for name, why in without.items()]
     return {"out": str(out), "gpus": gpus, "without": left}, [*lines, f"written to {out}"]
@@ -175,7 +175,7 @@ def still_to_price(instances: Iterable[str], dataset: Dataset) -> list[str]:
             continue
         gpu = dataset.instances[name].gpu
         listed = gpus.named(gpu) if gpu else ()
-        if same := next((offered[one.name] for one in listed if one.name in offered), None):
+        if same := next((offered[card.name] for card in listed if card.name in offered), None):
             lines.append(f"{name} is shown as {same}, the instance of your custom GPU")
             continue
         # As `profet instances add` takes a GPU by the name that its collection has.
@@ -231,7 +231,7 @@ def add_train(parser: argparse.ArgumentParser) -> None:
 @on_dask
 def run_train(options: argparse.Namespace) -> None:
     """Train and write the models folder, or one of its files of coefficients alone."""
-    folders = [Path(one) for one in options.data or ()]
+    folders = [Path(folder) for folder in options.data or ()]
     with training_set():
         from profet_lab.custom_gpus import is_custom_data
     parts = [part for part in TRAINED if getattr(options, part)]
@@ -333,7 +333,7 @@ _COLUMNS = {
 
 def _print_rows(names: Sequence[str], rows: Sequence[tuple[tuple[str, ...], Report]]) -> None:
     """Print a table: names, then the figures that the first row has."""
-    columns = {header: one for header, one in _COLUMNS.items() if rows and rows[0][1].get(one[0]) is not None}
+    columns = {header: column for header, column in _COLUMNS.items() if rows and rows[0][1].get(column[0]) is not None}
 
     def figures(row: Report) -> Iterator[str]:
         for name, digits in columns.values():

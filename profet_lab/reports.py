@@ -502,10 +502,14 @@ def _scaleout_section(report: Report, model: ScaleoutModel) -> dict[str, Any]:
     }
 
 
+#: Measured of the large network over one thread, and at how many threads.
+_SPEEDUP, _SPEEDUP_THREADS = 103.5, 244
+
+
 def _manycore_report() -> dict[str, Any]:
     return {
         "rows": [row for name in many_core.PUBLISHED for row in manycore_rows(name, many_core.PUBLISHED_THREADS)],
-        "speedup": manycore_rows("large", [many_core.PUBLISHED_SPEEDUP_THREADS])[0],
+        "speedup": manycore_rows("large", [_SPEEDUP_THREADS])[0],
     }
 
 
@@ -538,7 +542,7 @@ def _manycore_section() -> dict[str, Any]:
             if row["threads"] in (240, 3840)
         ],
         "speedup": report["speedup"],
-        "published_speedup": many_core.PUBLISHED_SPEEDUP,
+        "published_speedup": _SPEEDUP,
         "processor": many_core.PROCESSOR,
         "cores": many_core.CORES,
     }

@@ -103,7 +103,7 @@ def show_bars(
     def picked() -> None:
         # What a browser sends may be anything.
         row = st.session_state[key].get("open")
-        if on_pick is not None and row in [known.key for known in rows]:
+        if on_pick is not None and row in [bar_row.key for bar_row in rows]:
             on_pick(row)
 
     kept = [row for row in rows if row.kept]

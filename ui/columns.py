@@ -99,15 +99,15 @@ def _range(
 
 def _step_ends(plans: Sequence[Plan]) -> Ends:
     intervals = [plan.row.interval for plan in plans]
-    return [one and (one.low_ms, one.high_ms) for one in intervals]
+    return [interval and (interval.low_ms, interval.high_ms) for interval in intervals]
 
 
 def _seconds(intervals: Sequence[TotalInterval | None]) -> Ends:
-    return [one and one.seconds for one in intervals]
+    return [interval and interval.seconds for interval in intervals]
 
 
 def _usd(intervals: Sequence[TotalInterval | None]) -> Ends:
-    return [one and one.usd for one in intervals]
+    return [interval and interval.usd for interval in intervals]
 
 
 def instance_column(plans: Sequence[Plan]) -> Column:
@@ -205,10 +205,10 @@ def predict_columns(plans: Sequence[Plan], per: Period, unit: TimeUnit, gpus: Gp
     Exports name a value by what it is of and its unit: step_low_ms, epoch_s, training_high_usd.
     """
     shown = [plan.per(per) for plan in plans]
-    intervals = [one.interval for one in shown]
+    intervals = [row.interval for row in shown]
     cost = f"cost_per_{COSTED_STEPS}_steps" if per is Period.STEP else per.value
     energy, step_ends = cost.replace("cost", "energy"), _step_ends(plans)
-    times, costs = [one.total_s for one in shown], [one.total_usd for one in shown]
+    times, costs = [row.total_s for row in shown], [row.total_usd for row in shown]
     tip = "Time and cost move together along it."
     cost_range = _range("cost_range", "Cost range", _usd(intervals), format_usd_range, f"{cost}_low_usd", "cost", tip)
     time_range = _range("time_range", "Range", _seconds(intervals), unit.range_words, f"{per}_low_s", "time")
@@ -283,15 +283,15 @@ def _energy_columns(
     plans: Sequence[Plan], times: Sequence[float], per: Period, name: str, gpus: Gpus
 ) -> tuple[Column, ...]:
     """Energy and emissions of a period, or of as many steps as the cost is for; `name` begins those of exports."""
-    found = []
+    energies = []
     for plan, seconds in zip(plans, times, strict=True):
         total_s = seconds * (COSTED_STEPS if per is Period.STEP else plan.workload.machines)
-        found.append(training_energy(total_s, plan.offer, gpus, plan.gpus))
+        energies.append(training_energy(total_s, plan.offer, gpus, plan.gpus))
     return (
         Column(
             key="energy_kwh",
             title="Energy",
-            values=[one.kwh if one else None for one in found],
+            values=[energy.kwh if energy else None for energy in energies],
             words=format_energy,
             export=f"{name}_kwh_at_most",
             tip="Upper bound: board power of the GPUs that train, idle power of the others, all CPU cores at full "
@@ -300,7 +300,7 @@ def _energy_columns(
         Column(
             key="co2e_kg",
             title="CO₂e",
-            values=[one.co2e_kg if one else None for one in found],
+            values=[energy.co2e_kg if energy else None for energy in energies],
             words=format_co2e,
             export=f"{name}_co2e_kg_at_most",
             tip="That energy, with the data center's overhead and the mean carbon intensity of the region's grid in "

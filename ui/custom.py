@@ -294,8 +294,8 @@ def shared_profile() -> dict[str, str]:
 def visitors_resources() -> Resources:
     """Return what every visitor shares, with this visitor's instances and GPUs over it."""
     resources = without_custom_gpus()
-    known = resources.with_custom_gpus(session.custom.gpus)
-    return replace(resources, models=known.models, catalog=known.catalog, gpus=known.gpus)
+    with_gpus = resources.with_custom_gpus(session.custom.gpus)
+    return replace(resources, models=with_gpus.models, catalog=with_gpus.catalog, gpus=with_gpus.gpus)
 
 
 def without_custom_gpus() -> Resources:

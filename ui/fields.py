@@ -255,9 +255,9 @@ def network_name_input() -> None:
 
 def parameters_input(meta: ProfileMeta | None) -> None:
     """Ask for the network's name or its parameters; empty: as the profile tells. What is neither, the page says."""
-    known, empty = None if meta is None else recorded_parameters(meta), "ResNet50, or 25.6M"
-    if known is not None:
-        empty = known.words if known.name else f"{format_count(known.count)}, as profiled"
+    recorded, empty = None if meta is None else recorded_parameters(meta), "ResNet50, or 25.6M"
+    if recorded is not None:
+        empty = recorded.words if recorded.name else f"{format_count(recorded.count)}, as profiled"
 
     def answer_nodes() -> None:
         # Whoever says what GPUs share has several in mind: on every page.

@@ -12,8 +12,7 @@ from profet_core import InputError, LatencyDoubtError, NoPredictionError, Profet
 from profet_core.answers.predict import PredictedTraining, predicted_question, predicted_training
 from profet_core.catalog.instance import gpu_words
 from profet_core.errors import OptionalInputError
-from profet_core.prediction.checks import refusal_by
-from profet_core.prediction.targets import unknown_gpu
+from profet_core.prediction.checks import check_profile
 from profet_core.questions import AdviseQuestion, ProfileQuestion, ask
 from ui.custom import profile_in_slot, profile_to_predict
 from ui.resources import Held, Resources
@@ -155,15 +154,12 @@ def _training_question(resources: Resources, held: Held) -> AdviseQuestion:
         raise NoPredictionError(
             f"No sample was recorded on {', '.join(resources.anchors[:3])}: upload a profile of yours."
         )
-    # No answer of the visitor's could help.
     if held.is_network and held.profile.refusal:
         raise InputError(held.profile.refusal)
-    if not held.is_network and (reason := refusal_by(resources.models, held.profile)):
-        raise NoPredictionError(reason)
+    if not held.is_network:
+        check_profile(resources.models, held.profile)
     anchor = held.anchor
     if anchor is None and not held.is_network:
-        if meta.gpu and (reason := unknown_gpu(resources.models, meta.gpu)):
-            raise NoPredictionError(reason)
         raise MissingAnchorError("Which GPU was this recorded on?")
     given = {
         **network.how,

@@ -231,9 +231,9 @@ def _gpus(_: Resources) -> None:
                 place, text = places[number % 3], cells.get(field, "")
                 more: Any = {"key": f"{prefix}:{field}", "help": tip or None}
                 if field in options:
-                    known = tuple(options[field])
-                    index = known.index(text) if text in known else None
-                    place.selectbox(label, known, index=index, placeholder="Choose", **more)
+                    choices = tuple(options[field])
+                    index = choices.index(text) if text in choices else None
+                    place.selectbox(label, choices, index=index, placeholder="Choose", **more)
                 elif field in ("gpu", "source"):
                     place.text_input(label, text, **more)
                 elif field in bounds:

@@ -155,8 +155,8 @@ _OTHER_TRANSFORMER = "Another vision transformer"
 
 def _name_input(held: Held, prefix: str) -> None:
     """Which network was profiled: as the file or its name says, until the visitor says otherwise."""
-    known = held.profile.meta.network
-    key, _ = _answer(held, prefix, "network", None if known == NO_NETWORK else known)
+    stated = held.profile.meta.network
+    key, _ = _answer(held, prefix, "network", None if stated == NO_NETWORK else stated)
     st.selectbox(
         "Network (optional)",
         list(dict.fromkeys((*filter(None, [st.session_state[key]]), VISION_TRANSFORMER, *named_networks()))),

@@ -122,9 +122,11 @@ class Resources(Context, frozen=True):
 def load_resources() -> Resources:
     """Load and check everything once per server; ArtifactError: a model or a sample is missing, damaged or changed."""
     served = load_served()
-    known = served.context
+    context = served.context
     samples = {
-        one.name: Held(one.name, one.profile, one.title, "sample", one.anchor, one.latency_ms, sample=one)
-        for one in load_samples()
+        sample.name: Held(
+            sample.name, sample.profile, sample.title, "sample", sample.anchor, sample.latency_ms, sample=sample
+        )
+        for sample in load_samples()
     }
-    return Resources(known.models, known.catalog, known.gpus, samples, served)
+    return Resources(context.models, context.catalog, context.gpus, samples, served)

@@ -125,9 +125,9 @@ def chosen_columns(columns: Sequence[Column], keys: Sequence[str]) -> tuple[Colu
 
     The first column, which names the row, is always there.
     """
-    known = {column.key for column in columns} & set(keys)
+    wanted = {column.key for column in columns} & set(keys)
     first, *others = columns
-    return first, *(column for column in others if (column.key in known if known else column.by_default))
+    return first, *(column for column in others if (column.key in wanted if wanted else column.by_default))
 
 
 def row_order(columns: Sequence[Column], order: str) -> list[int]:
@@ -140,8 +140,10 @@ def row_order(columns: Sequence[Column], order: str) -> list[int]:
     if column is None:
         return rows
     valued = [_comparable(value) for value in column.values]
-    known = sorted((row for row in rows if valued[row]), key=lambda row: valued[row] or (), reverse=order[0] == "-")
-    return known + [row for row in rows if valued[row] is None]
+    with_value = sorted(
+        (row for row in rows if valued[row]), key=lambda row: valued[row] or (), reverse=order[0] == "-"
+    )
+    return with_value + [row for row in rows if valued[row] is None]
 
 
 def _comparable(value: Value) -> tuple[bool, float, str] | None:
@@ -192,7 +194,7 @@ def result_table(
 
     def sort() -> None:
         # What a browser sends may be anything.
-        if (column := st.session_state[key].get("sort")) in [one.key for one in columns]:
+        if (column := st.session_state[key].get("sort")) in [shown_column.key for shown_column in columns]:
             # The smallest first, then the largest first, and a third time as the rows come.
             wanted = {column: f"-{column}", f"-{column}": ""}.get(choices.sort or sorted_by, column)
             choices.sort = "" if wanted == sorted_by else wanted

@@ -291,10 +291,10 @@ def show_comparison(resources: Resources, compared: Sequence[Candidate], toolbar
         st.error(f"No prediction for these profiles:\n{lines}", icon=":material/error:")
     if waiting := [candidate.name for candidate in compared if candidate.prediction is None and not candidate.refusal]:
         st.info(f"Choose the anchor of {plain(', '.join(waiting))} under *Profiles*.", icon=":material/help:")
-    known = [candidate for candidate in compared if candidate.prediction is not None]
-    if not known:
+    predicted = [candidate for candidate in compared if candidate.prediction is not None]
+    if not predicted:
         return
-    tables = compare_tables(resources, known)
+    tables = compare_tables(resources, predicted)
     by_profile = [{plan.label: plan for plan in table} for table in tables]
     # The plan of the first profile that has one.
     first = {label: plan for plans in reversed(by_profile) for label, plan in plans.items()}
@@ -307,7 +307,7 @@ def show_comparison(resources: Resources, compared: Sequence[Candidate], toolbar
         instance_column(rows),
         *(
             _column(place, candidate.name, [plans.get(row.label) for row in rows], metric)
-            for place, (candidate, plans) in enumerate(zip(known, by_profile, strict=True))
+            for place, (candidate, plans) in enumerate(zip(predicted, by_profile, strict=True))
         ),
         price_column(rows, "instance"),
     ]
@@ -319,12 +319,12 @@ def show_comparison(resources: Resources, compared: Sequence[Candidate], toolbar
     with chart_place:
         legend = {
             color: _cut(candidate.name.replace(" pixels", " px"), _MAX_LETTERS)
-            for candidate, color in zip(known, PROFILE_COLORS, strict=False)
+            for candidate, color in zip(predicted, PROFILE_COLORS, strict=False)
         }
-        bars, title = comparison_bars(known, drawn_plans, metric), f"{_TITLES[metric]} per instance and profile"
+        bars, title = comparison_bars(predicted, drawn_plans, metric), f"{_TITLES[metric]} per instance and profile"
         show_bars([BarAxis("compare-bars", _TITLES[metric])], bars, title, "compare", legend=legend)
-    if len(known) > _MAX_PROFILES:
-        st.caption(f"The chart shows the first {_MAX_PROFILES} profiles. The table has all {len(known)}.")
+    if len(predicted) > _MAX_PROFILES:
+        st.caption(f"The chart shows the first {_MAX_PROFILES} profiles. The table has all {len(predicted)}.")
     result_table(
         [row.label for row in rows],
         columns,
@@ -340,10 +340,10 @@ def show_comparison(resources: Resources, compared: Sequence[Candidate], toolbar
                 st.markdown("\n- ".join([f"**{plain(candidate.name)}**", *map(plain, candidate.warnings)]))
 
 
-def compare_tables(resources: Resources, known: Sequence[Candidate]) -> list[CostTable]:
+def compare_tables(resources: Resources, candidates: Sequence[Candidate]) -> list[CostTable]:
     """Of each profile, every offer that the filter leaves and it is predicted on."""
     tables = []
-    for candidate in known:
+    for candidate in candidates:
         if (prediction := candidate.prediction) is not None:
             batch_size = candidate.held.profile.meta.batch_size or 1
             tables.append(offered_plans(resources, prediction, batch_size))
@@ -378,7 +378,9 @@ def _column(place: int, name: str, plans: Sequence[Plan | None], metric: str) ->
     )
 
 
-def comparison_bars(known: Sequence[Candidate], drawn: Sequence[Sequence[Plan | None]], metric: str) -> list[BarRow]:
+def comparison_bars(
+    candidates: Sequence[Candidate], drawn: Sequence[Sequence[Plan | None]], metric: str
+) -> list[BarRow]:
     """Return a group of bars for each instance, with a bar in each profile's color, and its interval.
 
     `drawn`: of each profile its plan on each instance, None where it has none.
@@ -387,7 +389,7 @@ def comparison_bars(known: Sequence[Candidate], drawn: Sequence[Sequence[Plan | 
     for plans in zip(*drawn, strict=True):
         # Bars without a name belong to the one above.
         name = next((plan.name for plan in plans if plan is not None), "")
-        for candidate, plan, color in zip(known, plans, PROFILE_COLORS, strict=False):
+        for candidate, plan, color in zip(candidates, plans, PROFILE_COLORS, strict=False):
             if plan is not None:
                 value, low, high = _ends(plan, metric)
                 hover = f"{plan.name_and_code}\n{candidate.name}: {words(value)}\n{plan.basis.word}"
@@ -489,8 +491,8 @@ def _fact_rows(profile: Profile) -> list[dict[str, str]]:
     return [{"": name, "Value": plain(words)} for name, words in facts.items()]
 
 
-def _place(name: str | None, known: bool, otherwise: str) -> str:
+def _place(name: str | None, is_known: bool, otherwise: str) -> str:
     """Where an operation's time went, and how if the models never saw it."""
     if name is None:
         return MISSING
-    return name.removeprefix(DEVICE_PREFIX) if known else f"{name.removeprefix(DEVICE_PREFIX)} ({otherwise})"
+    return name.removeprefix(DEVICE_PREFIX) if is_known else f"{name.removeprefix(DEVICE_PREFIX)} ({otherwise})"

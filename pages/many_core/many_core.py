@@ -60,15 +60,14 @@ def main(_: Resources) -> None:
         lines.append(Curve(label="Published", look=Look(GRAY), sizes=[*published_min], values=published_s, marks=True))
     # Marks at both ends would be cut.
     axis = count_axis("Threads", 1 / 1.15, MAX_THREADS * 1.15, (1, 4, 15, 60, 240, 960, 3_840))
-    beyond = CORES * len(many_core.CYCLES_PER_INSTRUCTION)
-    show_chart(curves(lines, Shown("Time", format_time, in_time=True), axis, at=beyond), "threads")
+    shown = Shown("Time", format_time, in_time=True)
+    show_chart(curves(lines, shown, axis, at=CORES * len(many_core.CYCLES_PER_INSTRUCTION)), "threads")
     st.caption(plain(" ".join(notes)))
-    heads = ("Threads", *(head for label, _ in _MODELS.values() for head in (f"{label} (min)", f"{label}: speed-up")))
-    rows = many_core.rows_of(many_core.manycore(network, training, PUBLISHED_THREADS))
-    shown = [dict(zip(heads, row, strict=True)) for row in rows]
-    for count, row in zip(PUBLISHED_THREADS, shown, strict=True):
-        row["Published (min)"] = f"{published_min[count]:.1f}" if count in published_min else MISSING
-    show_table(shown, "Training time over threads")
+    heads = ["Threads", *(head for label, _ in _MODELS.values() for head in (f"{label} (min)", f"{label}: speed-up"))]
+    published = [f"{published_min[count]:.1f}" if count in published_min else MISSING for count in PUBLISHED_THREADS]
+    rows = zip(many_core.rows_of(many_core.manycore(network, training, PUBLISHED_THREADS)), published, strict=True)
+    table = [dict(zip([*heads, "Published (min)"], (*row, minutes), strict=True)) for row, minutes in rows]
+    show_table(table, "Training time over threads")
     st.header("Does this apply to my CPU?", anchor=False)
     show_text(Path(__file__).with_name("many_core.md"))
 

@@ -246,15 +246,15 @@ def _strip(resources: Resources, network: Predicted) -> None:
 
 def _toolbar(resources: Resources) -> None:
     """Ask what is shown, and how."""
-    known = recorded_sizes(resources)["batch"] is not None
+    has_batch = recorded_sizes(resources)["batch"] is not None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="toolbar"):
         choice(
-            "per" if known else "per:step",
+            "per" if has_batch else "per:step",
             LINKED["per"].options,
             label=LINKED["per"].label,
-            disabled=not known,
-            help=None if known else "Epochs need the batch size of the profile.",
-            default=None if known else "step",
+            disabled=not has_batch,
+            help=None if has_batch else "Epochs need the batch size of the profile.",
+            default=None if has_batch else "step",
         )
         preset_choice()
         choice("chart")

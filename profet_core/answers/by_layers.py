@@ -31,9 +31,9 @@ from profet_core.layers.steps import NetworkStep
 from profet_core.prediction.checks import (
     TYPICAL_RATIO,
     check_latency,
+    check_profile,
     counted,
     input_wait_ms,
-    refusal_by,
     steps_note,
     vision_network,
     waits_for_loader,
@@ -177,8 +177,7 @@ def recorded_transformer(context: Context, question: ProfileQuestion, profile: P
     """
     models, meta = context.models, profile.meta
     # A second profile is not the question's own.
-    if reason := refusal_by(models, profile, question.network):
-        raise NoPredictionError(reason)
+    check_profile(models, profile, question.network)
     if context.models.method(question.method).kind != "classes":
         raise InputError(f"{question.method} supports only CNNs: use the default method ({{method}}).", "method")
     if meta.batch_size is None:

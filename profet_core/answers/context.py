@@ -21,15 +21,15 @@ from profet_core.catalog.collection import (
 from profet_core.catalog.custom_gpus import CustomGpu, read_custom_gpus, served_custom_gpus_path, with_offers_of
 from profet_core.catalog.custom_instances import served_custom_path
 from profet_core.catalog.gpus import Gpus
-from profet_core.errors import ArtifactError, CatalogError, InputError, NoPredictionError
+from profet_core.errors import ArtifactError, CatalogError, InputError
 from profet_core.files import default_models_folder, home_folder
 from profet_core.layers.by_name import NO_NAMES
 from profet_core.layers.custom_gpu import with_custom_gpus
 from profet_core.layers.networks import counts_of, named_network, network_in_file_name
 from profet_core.offers import OfferStep
-from profet_core.prediction.checks import refusal_by
+from profet_core.prediction.checks import check_profile
 from profet_core.prediction.models import MANIFEST_NAME, Models, load_models
-from profet_core.prediction.targets import basis_by_instance, recorded_on, unknown_gpu
+from profet_core.prediction.targets import basis_by_instance, recorded_on
 from profet_core.prediction.transfer import CALIBRATED_NAME, TRANSFER_NAME
 from profet_core.questions import InstancesQuestion, ProfileQuestion
 from profet_core.training.cost import MAX_PARAMETERS
@@ -284,9 +284,7 @@ def question_anchor(context: Context, question: ProfileQuestion) -> str:
     GPU is unknown.
     """
     models = context.models
-    # No anchor could help.
-    if reason := refusal_by(models, question.profile, question.network):
-        raise NoPredictionError(reason)
+    check_profile(models, question.profile, question.network)
     if question.anchor is not None:
         return question.anchor
     recorded, fields = question.profile.meta.gpu, ("profile", "anchor")
@@ -295,8 +293,6 @@ def question_anchor(context: Context, question: ProfileQuestion) -> str:
             "{profile} does not name the GPU it was recorded on: give it with {anchor}, an instance or a GPU name.",
             *fields,
         )
-    if reason := unknown_gpu(models, recorded):
-        raise NoPredictionError(reason)
     anchor = recorded_on(models, recorded)
     if anchor is None:
         raise InputError(

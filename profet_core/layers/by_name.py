@@ -129,7 +129,7 @@ def _known_name(name: str, counts: Counts) -> str:
     other = network_name(named_network(name).library_name)
     there = counts_of(other, counts.pixels)
     pairs = (counts.flops.all, there.flops.all), (counts.parameters, there.parameters)
-    alike = all(1 / _OTHER_WORK <= one / two <= _OTHER_WORK for one, two in pairs)
+    alike = all(1 / _OTHER_WORK <= ours / theirs <= _OTHER_WORK for ours, theirs in pairs)
     return shared_name(other if alike else name)
 
 
@@ -180,12 +180,12 @@ class _CountedSteps(Struct, frozen=True):
             kernels_log_sd=steps.kernels_log_sd + KERNELS_LOG_SD,
         )
 
-    def usual_ms(self, one: Recorded) -> float:
+    def usual_ms(self, recorded: Recorded) -> float:
         """Return what a recorded step usually takes."""
-        return self._usual(one).latency_ms.item()
+        return self._usual(recorded).latency_ms.item()
 
-    def _usual(self, one: Recorded) -> Steps:
-        return self._on(one.asked, machines_of(self.models, [(one.gpu, one.host)]), is_recorded=True)
+    def _usual(self, recorded: Recorded) -> Steps:
+        return self._on(recorded.asked, machines_of(self.models, [(recorded.gpu, recorded.host)]), is_recorded=True)
 
     def on(
         self,
@@ -199,12 +199,12 @@ class _CountedSteps(Struct, frozen=True):
 
         They are those of today's software, or `as_recorded` of the program that was recorded.
         """
-        times_ms, log_sds = np.array([(one.latency_ms, one.log_sd) for one in recorded]).T
-        learned = Learned.of(Steps.joined([self._usual(one) for one in recorded]), times_ms, log_sds)
+        times_ms, log_sds = np.array([(step.latency_ms, step.log_sd) for step in recorded]).T
+        learned = Learned.of(Steps.joined([self._usual(step) for step in recorded]), times_ms, log_sds)
         machines = machines_of(self.models, targets)
         wider_log_sd = machines.slower(asked.precision).log_sd
 
-        sizes = list(dict.fromkeys((one.asked.batch_size, one.asked.pixels) for one in recorded))
+        sizes = list(dict.fromkeys((step.asked.batch_size, step.asked.pixels) for step in recorded))
 
         @cache
         def formula(batch_size: int, pixels: int) -> Steps:

@@ -73,8 +73,8 @@ def mapped_inputs(model: RateModel, inputs: StepInputs, recorded: Sequence[Place
     recorded : where each profile was recorded.
     """
     device = list(load_operation_classes().device)
-    by_place = {one: log_class_factors(model, one, there) for one in dict.fromkeys(recorded)}
-    factors = np.exp([[by_place[one].get(name, 0.0) for name in device] for one in recorded])
+    by_place = {place: log_class_factors(model, place, there) for place in dict.fromkeys(recorded)}
+    factors = np.exp([[by_place[place].get(name, 0.0) for name in device] for place in recorded])
     classes_ms = inputs.classes_ms.copy()
     classes_ms[:, : len(device)] *= factors
     # Operations of no class are mostly elementwise.

@@ -95,10 +95,10 @@ def work(file: BinaryIO, name: str, _: Sequence[str], __: Progress) -> dict[str,
 def _log_in(document: object) -> TrainingLog:
     import msgspec  # late, as few commands read a log
 
-    found = msgspec.convert(document, TrainingLog, strict=True)
-    if not all(value is None or is_line(value) for value in (found.source_format, found.gpu)):
+    log = msgspec.convert(document, TrainingLog, strict=True)
+    if not all(value is None or is_line(value) for value in (log.source_format, log.gpu)):
         raise ValueError("a text is no line")
-    return _checked(found)
+    return _checked(log)
 
 
 TASK = Task(__name__, _log_in, InputError, "give the last lines of the log", 2**14)
@@ -130,10 +130,10 @@ def _read(text: str) -> TrainingLog:
         raise InputError(f"it is {'empty' if not text.strip() else 'no text'}: give {LOGS}.")
     # Progress bars are colored, and return to the start of their line.
     text = _STYLE.sub("", text).replace("\r", "\n")
-    for one in _FORMATS:
-        if one.is_it(text) and (found := one.read(text)) is not None:
+    for log_format in _FORMATS:
+        if log_format.is_it(text) and (fields := log_format.read(text)) is not None:
             try:
-                return _checked(TrainingLog(one.name, **{**found, **_stated(text)}))
+                return _checked(TrainingLog(log_format.name, **{**fields, **_stated(text)}))
             except ValueError:
                 continue
     raise InputError(f"no time of a step or an epoch was found in it. What is read: {LOGS}.")
@@ -147,8 +147,8 @@ def _typical(times: Sequence[float]) -> tuple[float, int]:
 
 def _steps(times_s: Sequence[float], batch_size: int | None = None) -> dict[str, Any] | None:
     typical_s, count = _typical(times_s)
-    known = {} if batch_size is None else {"batch_size": batch_size}
-    return {"step_ms": float(f"{MS_PER_S * typical_s:.12g}"), "count": count, **known} if count else None
+    sizes = {} if batch_size is None else {"batch_size": batch_size}
+    return {"step_ms": float(f"{MS_PER_S * typical_s:.12g}"), "count": count, **sizes} if count else None
 
 
 # --- JSON -------------------------------------------------------------------------------------------------------------
@@ -156,16 +156,16 @@ def _steps(times_s: Sequence[float], batch_size: int | None = None) -> dict[str,
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def _number(row: Mapping[str, Any], *names: str) -> float:
     """Return the first of these that is a number, else 0."""
     values = (row.get(name) for name in names)
-    return next((float(one) for one in values if isinstance(one, int | float) and abs(one) < 1e300), 0.0)
+    return next((float(value) for value in values if isinstance(value, int | float) and abs(value) < 1e300), 0.0)
 
 
 def _hugging_face(text: str) -> dict[str, Any] | None:
@@ -208,22 +208,24 @@ def _table(text: str) -> dict[str, list[float]]:
     rows = csv.reader(io.StringIO(text, newline=""))
     try:
         head = [name.strip().lower() for name in next(rows, [])]
-        found: dict[str, list[float]] = {name: [] for name in head}
+        columns: dict[str, list[float]] = {name: [] for name in head}
         for row in rows:
             for name, cell in zip(head, row, strict=False):
                 try:
-                    found[name].append(float(cell))
+                    columns[name].append(float(cell))
                 except ValueError:
                     continue
     except csv.Error:
         return {}
-    return found
+    return columns
 
 
 def _is_table(text: str) -> bool:
     head = text.lstrip().partition("\n")[0].lower()
     return (
-        "," in head and not head.startswith("{") and bool({"epoch", "step"} & {one.strip() for one in head.split(",")})
+        "," in head
+        and not head.startswith("{")
+        and bool({"epoch", "step"} & {title.strip() for title in head.split(",")})
     )
 
 
@@ -235,8 +237,8 @@ def _epochs(text: str) -> dict[str, Any] | None:
 
 def _of_epochs(times: Sequence[float]) -> dict[str, Any] | None:
     # Times of single epochs hardly grow by half.
-    since_start = len(times) > 1 and all(one < other for one, other in pairwise(times)) and times[-1] > 1.5 * times[0]
-    spans = [other - one for one, other in pairwise([0.0, *times])] if since_start else times
+    since_start = len(times) > 1 and all(time < after for time, after in pairwise(times)) and times[-1] > 1.5 * times[0]
+    spans = [after - time for time, after in pairwise([0.0, *times])] if since_start else times
     epoch_s, count = _typical(spans)
     return {"epoch_s": epoch_s, "count": count} if count else None
 
@@ -267,19 +269,19 @@ _OTHER_PASS = re.compile(r"\bval|test|\beval|sanity|predict|inference|Class +Ima
 
 def _timm(text: str) -> dict[str, Any] | None:
     """Lines of timm's training script: 'Time: 0.345s, 741.53/s'."""
-    found = [match for line in text.splitlines() if (match := _TIMM.search(line)) and not _OTHER_PASS.search(line)]
-    seconds, rates = ([_float(match[group]) for match in found] for group in (1, 2))
-    batch_size = round(median(one * rate for one, rate in zip(seconds, rates, strict=True))) if found else None
+    matches = [match for line in text.splitlines() if (match := _TIMM.search(line)) and not _OTHER_PASS.search(line)]
+    seconds, rates = ([_float(match[group]) for match in matches] for group in (1, 2))
+    batch_size = round(median(step_s * rate for step_s, rate in zip(seconds, rates, strict=True))) if matches else None
     return _steps(seconds, batch_size=batch_size or None)
 
 
 def _named_times(text: str) -> dict[str, Any] | None:
     """Lines of MMEngine, MMCV, Detectron2 and torchvision's references: 'time: 0.3347  data_time: 0.0047'."""
     lines = [line[:2_000] for line in text.splitlines() if "loss" in line]
-    found = [(line, match) for line in lines if (match := _NAMED_TIME.search(line))]
-    found = [(line, match) for line, match in found if not _OTHER_PASS.search(line[: match.start()])]
-    seconds = [_float(match[1]) for _, match in found]
-    sizes = [_float(rate[1]) * _float(match[1]) for line, match in found if (rate := _RATE.search(line))]
+    matches = [(line, match) for line in lines if (match := _NAMED_TIME.search(line))]
+    matches = [(line, match) for line, match in matches if not _OTHER_PASS.search(line[: match.start()])]
+    seconds = [_float(match[1]) for _, match in matches]
+    sizes = [_float(rate[1]) * _float(match[1]) for line, match in matches if (rate := _RATE.search(line))]
     return _steps(seconds, batch_size=round(median(sizes)) or None if sizes else None)
 
 
@@ -400,10 +402,10 @@ _STATED: Mapping[str, tuple[str, ...]] = {
 
 def _stated(text: str) -> dict[str, Any]:
     """Batch size, pixels and GPU, where a log's first part states its settings."""
-    start, found = text[: 2**18], dict[str, Any]()
+    start, stated = text[: 2**18], dict[str, Any]()
     for name, patterns in _STATED.items():
         for pattern in patterns:
             if match := re.search(pattern, start, re.ASCII | re.MULTILINE):
-                found[name] = match[1].strip()[:_MAX_LETTERS] if name == "gpu" else int(match[1])
+                stated[name] = match[1].strip()[:_MAX_LETTERS] if name == "gpu" else int(match[1])
                 break
-    return found
+    return stated

@@ -78,7 +78,7 @@ def measured_times(
     InputError : one line on what to write.
     """
     times = []
-    pairs = given.items() if isinstance(given, Mapping) else [one.partition("=")[::2] for one in given]
+    pairs = given.items() if isinstance(given, Mapping) else [text.partition("=")[::2] for text in given]
     for place, text in pairs:
         name, at, batch = str(place).partition("@")
         if not name.strip() or not str(text).strip():
@@ -105,7 +105,9 @@ def step_ms(text: str, batch_size: int | None, images: int | None = None, valida
     speed = _SPEED.fullmatch(typed)
     if speed is None and _PROGRESS.search(typed):
         # Of a line with several, that of steps or images; of several lines, the last.
-        speeds = [one for one in _SPEED.finditer(typed) if not (one["of"] or one["item"]).lower().startswith("epoch")]
+        speeds = [
+            match for match in _SPEED.finditer(typed) if not (match["of"] or match["item"]).lower().startswith("epoch")
+        ]
         speed = speeds[-1] if speeds else None
     if speed is None:
         # Minutes without "/epoch" are hardly of a step.
@@ -140,9 +142,9 @@ def speed_of(line: str) -> tuple[str, float] | None:
     (('steps', 0.4), ('images', 1200.0), None)
     """
     kinds = {"it": "steps", "st": "steps", "ba": "steps", "im": "images", "sa": "images", "ex": "images"}
-    speeds = [(kinds.get((one["of"] or one["item"])[:2].lower(), ""), one) for one in _SPEED.finditer(line)]
+    speeds = [(kinds.get((match["of"] or match["item"])[:2].lower(), ""), match) for match in _SPEED.finditer(line)]
     # A bar has images' speeds beside its own.
-    stated = [one for one in speeds if one[0] == "steps"] or [one for one in speeds if one[0]]
+    stated = [speed for speed in speeds if speed[0] == "steps"] or [speed for speed in speeds if speed[0]]
     if not stated:
         return None
     what, speed = stated[-1]
@@ -315,8 +317,8 @@ class Steps(StepParts, frozen=True):
         """Return the same latencies, with the mean launches and starts of other sizes of the steps, if any."""
         if not others:
             return self
-        launch_ms = np.mean([one.launch_ms for one in others], axis=0)
-        start_ms = np.mean([one.start_ms for one in others], axis=0)
+        launch_ms = np.mean([other.launch_ms for other in others], axis=0)
+        start_ms = np.mean([other.start_ms for other in others], axis=0)
         rest_ms = np.maximum(self.latency_ms - start_ms, SMALLEST_NUMBER)
         return replace(
             self,
@@ -410,7 +412,7 @@ class Learned(Struct, frozen=True):
         """
         to_work, to_launch = of_steps = _covariances(steps, self.given, self.shares)
         others = [] if len(at) == 1 and at[0] is steps else at
-        there = [_covariances(one, self.given, self.shares) for one in others] or [of_steps]
+        there = [_covariances(other, self.given, self.shares) for other in others] or [of_steps]
         log_work = np.mean([work @ self.for_work for work, _ in there], axis=0)
         log_launch = np.mean([launch @ self.for_launch for _, launch in there], axis=0)
         learned = steps.at_launches_of(others).scaled(np.exp(log_work), np.exp(log_launch))

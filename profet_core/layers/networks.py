@@ -218,13 +218,13 @@ class NamedNetwork(Struct, frozen=True, dict=True):
     @cached_property
     def sizes(self) -> Mapping[int, Counts]:
         """Pixels -> counts, in ascending order; read when a network is asked for, as there are many."""
-        known = (Counts.from_values([int(float(number)) for number in row.split(",")]) for row in self.rows)
-        return MappingProxyType({one.pixels: one for one in sorted(known, key=lambda one: one.pixels)})
+        counted = (Counts.from_values([int(float(number)) for number in row.split(",")]) for row in self.rows)
+        return MappingProxyType({counts.pixels: counts for counts in sorted(counted, key=lambda counts: counts.pixels)})
 
     @property
     def checkpoints(self) -> Mapping[str, int]:
         """Its trained weights and old names -> image size."""
-        parts = (each.partition("@") for each in self.weights.split())
+        parts = (checkpoint.partition("@") for checkpoint in self.weights.split())
         return {name: int(pixels or self.native_pixels) for name, _, pixels in parts}
 
     @property
@@ -235,12 +235,12 @@ class NamedNetwork(Struct, frozen=True, dict=True):
 
 def named_networks() -> list[str]:
     """Names of all networks that can be estimated: torchvision's first, PROFET's last."""
-    return [one.name for one in _table().values() if not one.is_refused]
+    return [network.name for network in _table().values() if not network.is_refused]
 
 
 def measured_networks() -> list[str]:
     """Names of the networks that were measured on GPUs of ours."""
-    return [one.name for one in _table().values() if one.library == "profet"]
+    return [network.name for network in _table().values() if network.library == "profet"]
 
 
 def measured_counts(model: str, pixels: int) -> Counts:
@@ -254,10 +254,10 @@ def network_name(text: str) -> str:
     >>> network_name("ResNeXt-50 32x4d"), network_name("timm/convnext_tiny.fb_in1k"), network_name("PROFET AlexNet")
     ('resnext50_32x4d', 'timm/convnext_tiny', 'PROFET AlexNet')
     """
-    found = named_network(text)
-    if found.is_refused:
+    network = named_network(text)
+    if network.is_refused:
         raise _no_vision_name(text)
-    return found.name
+    return network.name
 
 
 def sized_name(text: str) -> str:
@@ -284,8 +284,8 @@ def named_network(text: str) -> NamedNetwork:
     384
     """
     typed = _typed(text)
-    if found := _find(typed):
-        name, pixels = found
+    if meant := _find(typed):
+        name, pixels = meant
         network = _table()[name]
         return network if pixels in (None, network.native_pixels) else replace(network, native_pixels=pixels)
     if refused := _NO_VISION.search(typed.replace("_", "-")):
@@ -305,17 +305,19 @@ def near_names(text: str) -> tuple[str, ...]:
     *_, (bare, _), _, _ = _readings(typed)
     key = _key(_PREFIXES.sub("", bare))
     ends = [match.start() for match in re.finditer(r"[^\w.]|_", typed)]
-    start = next((found[0] for end in reversed(ends) if (found := _find(typed[:end])) is not None), None)
-    keys = {each: _table()[name] for (library, each), name in _names().items() if not library}
-    keys = {each: network for each, network in keys.items() if not network.is_refused}
+    start = next((meant[0] for end in reversed(ends) if (meant := _find(typed[:end])) is not None), None)
+    by_key = {listed: _table()[name] for (library, listed), name in _names().items() if not library}
+    by_key = {listed: network for listed, network in by_key.items() if not network.is_refused}
 
     def begun(part: str) -> list[NamedNetwork]:
-        found = [network for each, network in keys.items() if len(part) > 1 and each.startswith(part)]
-        return sorted(found, key=lambda one: (_RANKS.index(one.library), len(one.name), one.counts.parameters))
+        longer = [network for listed, network in by_key.items() if len(part) > 1 and listed.startswith(part)]
+        return sorted(longer, key=lambda it: (_RANKS.index(it.library), len(it.name), it.counts.parameters))
 
-    alike = [keys[each] for each in difflib.get_close_matches(key, keys, n=2 * _MAX_OFFERED, cutoff=_MIN_SIMILARITY)]
-    near = [one.name for one in (*begun(key), *alike)] or [one.name for one in begun(key.rstrip("0123456789~"))]
-    return tuple(dict.fromkeys(filter(None, (start, *near))))[:_MAX_OFFERED]
+    alike = [
+        by_key[listed] for listed in difflib.get_close_matches(key, by_key, n=2 * _MAX_OFFERED, cutoff=_MIN_SIMILARITY)
+    ]
+    near = [*begun(key), *alike] or begun(key.rstrip("0123456789~"))
+    return tuple(dict.fromkeys(filter(None, (start, *(network.name for network in near)))))[:_MAX_OFFERED]
 
 
 def _no_vision_name(text: str) -> InputError:
@@ -327,15 +329,15 @@ def other_definitions(name: str) -> tuple[str, ...]:
     """Names of networks with the same name in other libraries that have other parameters."""
     own = _table()[name]
     same = _by_library_name()[_key(own.library_name)]
-    return tuple(one.name for one in same if one.counts.parameters != own.counts.parameters)
+    return tuple(network.name for network in same if network.counts.parameters != own.counts.parameters)
 
 
 @cache
 def _by_library_name() -> Mapping[str, Sequence[NamedNetwork]]:
-    found: dict[str, list[NamedNetwork]] = {}
+    networks: dict[str, list[NamedNetwork]] = {}
     for network in _table().values():
-        found.setdefault(_key(network.library_name), []).append(network)
-    return MappingProxyType(found)
+        networks.setdefault(_key(network.library_name), []).append(network)
+    return MappingProxyType(networks)
 
 
 def shared_name(name: str) -> str:
@@ -367,20 +369,19 @@ def network_in_file_name(file_name: str) -> str | None:
     >>> network_in_file_name("resnet50-or-vgg16.json"), network_in_file_name("trace.json")
     (None, None)
     """
-    words, found = _WORDS.findall(file_name[:200]), set()
+    words, names = _WORDS.findall(file_name[:200]), set()
     at = 0
     while at < len(words):
         for end in range(min(at + _MAX_WORDS, len(words)), at, -1):
             is_long = len("".join(words[at:end])) >= _MIN_LETTERS
             if is_long and (name := _look_up(" ".join(words[at:end]), None)) is not None:
-                found.add(name[0])
+                names.add(name[0])
                 at = end - 1
                 break
         at += 1
-    return found.pop() if len(found) == 1 else None
+    return names.pop() if len(names) == 1 else None
 
 
-@lru_cache(maxsize=256)
 def as_in_tensorflow(text: str) -> str:
     """Return the network that a name without a library means in TensorFlow: a measured one, Keras's, or any.
 
@@ -394,8 +395,10 @@ def as_in_tensorflow(text: str) -> str:
 @cache
 def _in_tensorflow() -> Mapping[str, str]:
     """Map names of TensorFlow's networks without their library to unique names; measured ones count first."""
-    some = [one for one in _table().values() if one.library in ("keras", "profet")]
-    return MappingProxyType({_key(one.library_name): one.name for one in sorted(some, key=lambda one: one.library)})
+    networks = [network for network in _table().values() if network.library in ("keras", "profet")]
+    return MappingProxyType(
+        {_key(network.library_name): network.name for network in sorted(networks, key=lambda it: it.library)}
+    )
 
 
 def native_pixels(name: str) -> int:
@@ -465,9 +468,9 @@ def _with_classes(counts: Counts, classes: int) -> Counts:
 
 def _grown(sizes: Mapping[int, Counts], pixels: int) -> Counts:
     """Return counts at a size that was not counted, linear in the number of pixels."""
-    known = sorted(sizes, key=lambda size: abs(size - pixels))
-    first = sizes[known[0]]
-    if len(known) == 1:
+    nearest = sorted(sizes, key=lambda size: abs(size - pixels))
+    first = sizes[nearest[0]]
+    if len(nearest) == 1:
         share = (pixels / first.pixels) ** 2
         flops, elements = ([round(value * share) for value in values] for values in (first.flops, first.elements))
         return replace(first, pixels=pixels, flops=Flops(*flops), elements=Elements(*elements))
@@ -476,25 +479,25 @@ def _grown(sizes: Mapping[int, Counts], pixels: int) -> Counts:
         min(
             (size for size in sizes if sign * size > sign * pixels),
             key=lambda size: abs(size - pixels),
-            default=known[1],
+            default=nearest[1],
         )
         for sign in (1, -1)
     )
-    one, other = (sizes[size] for size in sorted({above, below} if above != below else {known[0], known[1]}))
-    share = (pixels**2 - one.pixels**2) / (other.pixels**2 - one.pixels**2)
+    smaller, larger = (sizes[size] for size in sorted({above, below} if above != below else {nearest[0], nearest[1]}))
+    share = (pixels**2 - smaller.pixels**2) / (larger.pixels**2 - smaller.pixels**2)
     grown = []
-    for start, end in zip(one.values, other.values, strict=True):
+    for start, end in zip(smaller.values, larger.values, strict=True):
         value = start + share * (end - start)
         # Far below the smallest size a line may fall below zero.
-        grown.append(max(round(value), round(min(start, end) * (pixels / one.pixels) ** 2) if value < 0 else 0))
-    found = replace(Counts.from_values(grown), pixels=pixels)
-    pairs = (one.flops.product, other.flops.product), (one.elements.score, other.elements.score)
-    larger = math.log(other.pixels / one.pixels)
-    if not min(map(min, pairs)) or math.log(pairs[0][1] / pairs[0][0]) < _ATTENDS_WHOLE * larger:
-        return found
+        grown.append(max(round(value), round(min(start, end) * (pixels / smaller.pixels) ** 2) if value < 0 else 0))
+    counts = replace(Counts.from_values(grown), pixels=pixels)
+    pairs = (smaller.flops.product, larger.flops.product), (smaller.elements.score, larger.elements.score)
+    log_side = math.log(larger.pixels / smaller.pixels)
+    if not min(map(min, pairs)) or math.log(pairs[0][1] / pairs[0][0]) < _ATTENDS_WHOLE * log_side:
+        return counts
     # Attention over the whole image grows with the square of its tokens.
-    products, scores = (start * (end / start) ** (math.log(pixels / one.pixels) / larger) for start, end in pairs)
-    return with_attention(found, products - found.flops.product, scores - found.elements.score)
+    products, scores = (start * (end / start) ** (math.log(pixels / smaller.pixels) / log_side) for start, end in pairs)
+    return with_attention(counts, products - counts.flops.product, scores - counts.elements.score)
 
 
 #: Power of the image's side by which attention's products grow at least where it is over the whole image: 4, over
@@ -514,15 +517,15 @@ def _table() -> Mapping[str, NamedNetwork]:
             rows.setdefault((library, name), []).insert(0, numbers)
         else:
             rows.setdefault((library, name), []).append(numbers)
-    found: dict[str, NamedNetwork] = {}
+    networks: dict[str, NamedNetwork] = {}
     seen: set[str] = set()
     for ((library, name), lines), key in zip(rows.items(), _keys(name for _, name in rows), strict=True):
         unique = f"{library}/{name}" if key in seen else name
         unique = PROFET + name if library == "profet" else unique
         seen.add(key)
         pixels = int(lines[0].partition(",")[0])
-        found[unique] = NamedNetwork(unique, library, name, pixels, *own[library, name], tuple(lines))
-    return MappingProxyType(found)
+        networks[unique] = NamedNetwork(unique, library, name, pixels, *own[library, name], tuple(lines))
+    return MappingProxyType(networks)
 
 
 #: How much counts of one network differ between libraries, in parts of them.
@@ -536,11 +539,11 @@ def _trainable_parameters(network: NamedNetwork) -> int:
 @cache
 def _by_parameters() -> Mapping[int, Sequence[NamedNetwork]]:
     """Trainable parameters -> networks, those of measurements left out."""
-    found: dict[int, list[NamedNetwork]] = {}
-    for network in sorted(_table().values(), key=lambda one: (LIBRARIES.index(one.library), len(one.library_name))):
+    networks: dict[int, list[NamedNetwork]] = {}
+    for network in sorted(_table().values(), key=lambda it: (LIBRARIES.index(it.library), len(it.library_name))):
         if network.library != "profet":
-            found.setdefault(_trainable_parameters(network), []).append(network)
-    return MappingProxyType(found)
+            networks.setdefault(_trainable_parameters(network), []).append(network)
+    return MappingProxyType(networks)
 
 
 @cache
@@ -549,10 +552,10 @@ def _shared(parameters: int) -> Mapping[str, str]:
     alike: list[dict[str, NamedNetwork]] = []
     for network in _by_parameters()[parameters]:
         for by_library in alike:
-            one = next(iter(by_library.values()))
-            counts = one.counts, counts_of(network.name, one.native_pixels)
+            like = next(iter(by_library.values()))
+            counts = like.counts, counts_of(network.name, like.native_pixels)
             # FLOPs and values of normalizations, at one size.
-            pairs = zip(*((each.flops.all, each.elements.normalization) for each in counts), strict=True)
+            pairs = zip(*((of.flops.all, of.elements.normalization) for of in counts), strict=True)
             is_alike = all(abs(first - second) <= _ALIKE * first for first, second in pairs)
             if network.library not in by_library and is_alike:
                 by_library[network.library] = network
@@ -569,30 +572,30 @@ _RANKS = ("torchvision", "keras", *(name for name in LIBRARIES if name not in ("
 
 
 def _by_rank() -> list[NamedNetwork]:
-    return sorted(_table().values(), key=lambda one: _RANKS.index(one.library))
+    return sorted(_table().values(), key=lambda network: _RANKS.index(network.library))
 
 
 @cache
 def _names() -> Mapping[tuple[str, str], str]:
     """(Library or "", key of a name there) -> unique name; the first counts."""
-    found: dict[tuple[str, str], str] = {}
+    names: dict[tuple[str, str], str] = {}
     networks = _by_rank()
-    for network, key in zip(networks, _keys(one.library_name for one in networks), strict=True):
-        found.setdefault(("", key), network.name)
-        found.setdefault((network.library, key), network.name)
-    return MappingProxyType(found)
+    for network, key in zip(networks, _keys(network.library_name for network in networks), strict=True):
+        names.setdefault(("", key), network.name)
+        names.setdefault((network.library, key), network.name)
+    return MappingProxyType(names)
 
 
 @cache
 def _checkpoints() -> Mapping[tuple[str, str], tuple[str, int]]:
     """(Library or "", key of a checkpoint) -> its network's unique name, and its size; the first counts."""
-    found: dict[tuple[str, str], tuple[str, int]] = {}
+    checkpoints: dict[tuple[str, str], tuple[str, int]] = {}
     rows = [(network, *row) for network in _by_rank() for row in network.checkpoints.items()]
     names = (network.library_name + name if name.startswith(".") else name for network, name, _ in rows)
     for (network, _, pixels), key in zip(rows, _keys(names), strict=True):
         for library in ("", network.library):
-            found.setdefault((library, key), (network.name, pixels))
-    return MappingProxyType(found)
+            checkpoints.setdefault((library, key), (network.name, pixels))
+    return MappingProxyType(checkpoints)
 
 
 def _typed(text: str) -> str:
@@ -606,7 +609,7 @@ def _typed(text: str) -> str:
 
 def _find(typed: str) -> tuple[str, int | None] | None:
     """Return the unique name that a text means, and the image size if it says one."""
-    return next((found for reading in _readings(typed) if (found := _look_up(*reading)) is not None), None)
+    return next((meant for reading in _readings(typed) if (meant := _look_up(*reading)) is not None), None)
 
 
 def _readings(typed: str) -> Iterator[tuple[str, int | None]]:
@@ -644,7 +647,7 @@ def _size(typed: str) -> tuple[str, int] | None:
 
 @cache
 def _native_sizes() -> frozenset[int]:
-    return frozenset(one.native_pixels for one in _table().values())
+    return frozenset(network.native_pixels for network in _table().values())
 
 
 def _look_up(typed: str, pixels: int | None) -> tuple[str, int | None] | None:

@@ -104,10 +104,10 @@ def log_peaks(gpu: Gpu, mode: Mode) -> FloatArray:
         Mode.HALF_CHANNELS_LAST: gpu.fp16_tensor_dense_tflops,
         Mode.HALF_TUNED: gpu.fp16_tensor_dense_tflops,
     }.get(mode) or plain
-    found = np.full(len(KINDS), gpu.bandwidth_gb_per_s / 1e3)
-    found[: len(FLOPS)] = [plain if kind in _ON_PLAIN_CORES else tensor for kind in FLOPS]
-    found[-len(NO_PEAK) :] = 1.0
-    logs: FloatArray = np.log(found)
+    peaks = np.full(len(KINDS), gpu.bandwidth_gb_per_s / 1e3)
+    peaks[: len(FLOPS)] = [plain if kind in _ON_PLAIN_CORES else tensor for kind in FLOPS]
+    peaks[-len(NO_PEAK) :] = 1.0
+    logs: FloatArray = np.log(peaks)
     return logs
 
 
@@ -143,8 +143,8 @@ def log_cached(l2_mb: FloatArray, is_half: np.ndarray, written: FloatArray, kern
     written, kernels : millions of values that a step writes, and by how many kernels.
     """
     tensor_mb = np.where(is_half, 2.0, 4.0) * written / np.maximum(kernels, 1.0)
-    found: FloatArray = np.log1p(l2_mb / (2 * np.maximum(tensor_mb, 1e-3)))
-    return found
+    logs: FloatArray = np.log1p(l2_mb / (2 * np.maximum(tensor_mb, 1e-3)))
+    return logs
 
 
 def fuses_attention(gpu: Gpu) -> bool:
@@ -506,8 +506,8 @@ class RateModel(Struct, frozen=True):
         written = work_of(counts, batch_size)[_ARE_WRITTEN].sum()
         l2_mb, in_half = np.array([gpu.l2_mb for gpu in gpus]), np.array(modes) >= Mode.HALF
         kernels = np.array(counts.layers.operations, float)
-        found: FloatArray = np.exp(-self.powers.cache * log_cached(l2_mb, in_half, written, kernels))
-        return found
+        factors: FloatArray = np.exp(-self.powers.cache * log_cached(l2_mb, in_half, written, kernels))
+        return factors
 
     def weighted_work(self, counts: Counts, batch_size: int, fuses_attention: bool) -> FloatArray:
         """Work of one step by kind, (kinds,), as `work_of` counts it; of a transformer times its costs over a CNN's."""
@@ -640,11 +640,11 @@ def rate_model(content: JsonObject) -> RateModel:
 def _with_unlisted(effects: dict[str, GpuEffects]) -> Mapping[str, GpuEffects]:
     """Effects with those of the catalog's GPUs that the fit didn't know: of the nearest card of their chip."""
     gpus = load_gpus()
-    for gpu in [one for one in gpus.values() if one.name not in effects]:
+    for gpu in [gpu for gpu in gpus.values() if gpu.name not in effects]:
         sibling = gpus.on_chip(gpu, effects)
         if sibling is not None:
-            known = effects[sibling.name]
-            effects[gpu.name] = replace(known, log_sd=max(known.log_sd, _SIBLING_LOG_SD), rows=0)
+            nearest = effects[sibling.name]
+            effects[gpu.name] = replace(nearest, log_sd=max(nearest.log_sd, _SIBLING_LOG_SD), rows=0)
     return MappingProxyType(effects)
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from profet_core.catalog.gpus import CPU_NAME, canonical
 from profet_core.ensemble.operations import kind_of, load_operation_kinds
-from profet_core.errors import Code, InputError, LatencyDoubtError, Note, no_vision
+from profet_core.errors import Code, InputError, LatencyDoubtError, NoPredictionError, Note, no_vision
 from profet_core.latency import log_sd_of
 from profet_core.layers.networks import NamedNetwork, named_network, network_in_file_name
 from profet_core.layers.rates import calibrated_gpus
@@ -154,10 +154,10 @@ def host_times_ms(profiles: Sequence[Profile]) -> np.ndarray:
     step under the profiler. TensorFlow uses many threads and records few of them.
     """
     totals_us = [
-        sum(us for name, us in one.operations.items() if name.startswith(HOST_PREFIX) and name not in _WAITS)
-        if waits_for_loader(one)
+        sum(us for name, us in profile.operations.items() if name.startswith(HOST_PREFIX) and name not in _WAITS)
+        if waits_for_loader(profile)
         else 0.0
-        for one in profiles
+        for profile in profiles
     ]
     return np.array([total_us / US_PER_MS if total_us > 0 else np.inf for total_us in totals_us])
 
@@ -258,8 +258,8 @@ def is_transformer(profile: Profile, network: str | None = None) -> bool:
         return True
     if convolutions_us > MAX_PATCH_SHARE * both_us:
         return False
-    if (known := vision_network(profile, network)) is not None:
-        return not known.counts.is_convolutional
+    if (named := vision_network(profile, network)) is not None:
+        return not named.counts.is_convolutional
     return sums[_ATTENTION] > 0 and _cuts_images(profile)
 
 
@@ -293,10 +293,10 @@ def vision_network(profile: Profile, network: str | None) -> NamedNetwork | None
     """Return the known network that a user, the profile or its file's name name; None for none."""
     name = network or profile.meta.network or network_in_file_name(profile.file_name)
     try:
-        found = None if name is None else named_network(name)
+        meant = None if name is None else named_network(name)
     except InputError:
         return None
-    return None if found is None or found.is_refused else found
+    return None if meant is None or meant.is_refused else meant
 
 
 _ATTENTION = "attention"
@@ -318,11 +318,11 @@ def _cuts_images(profile: Profile) -> bool:
 
 def _work_us(profile: Profile) -> tuple[dict[str, float], dict[str, float]]:
     """Time of convolutions, of matrix products, and of attention among these; and of operations of unknown kinds."""
-    sums, known = {_CONVOLUTIONS: 0.0, _PRODUCTS: 0.0, _ATTENTION: 0.0, "": 0.0}, load_operation_kinds().shipped
+    sums, shipped = {_CONVOLUTIONS: 0.0, _PRODUCTS: 0.0, _ATTENTION: 0.0, "": 0.0}, load_operation_kinds().shipped
     unknown_us: dict[str, float] = {}
     for name, us in profile.operations.items():
         # Most names are in the table.
-        is_known = name in known
+        is_known = name in shipped
         for kind in (_shipped_work if is_known else _work)(name):
             sums[kind] += us
         is_device = not is_known and name.startswith(DEVICE_PREFIX) and name not in IDLE_OPERATIONS
@@ -357,6 +357,12 @@ def refusal_by(models: Models, profile: Profile, network: str | None = None) -> 
     if not reason and STAND_IN in profile.warnings and not calibrated_gpus(models):
         return NO_ANCHOR
     return reason or ("" if recorded is None else unknown_gpu(models, recorded))
+
+
+def check_profile(models: Models, profile: Profile, network: str | None = None) -> None:
+    """Raise NoPredictionError with what `refusal_by` says, if anything: no answer of a user's could help."""
+    if reason := refusal_by(models, profile, network):
+        raise NoPredictionError(reason)
 
 
 def unattributed_log_sd(profiles: Sequence[Profile]) -> np.ndarray:

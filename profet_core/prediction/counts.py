@@ -342,16 +342,16 @@ class StepsByCounts(Struct, frozen=True):
 
     def sized(self, predictions: Sequence[Prediction]) -> Callable[[StepTable, int, int], StepTable]:
         """Return what makes a table of another size, by all recorded steps of the network."""
-        recorded = [(one.by_counts, one.table) for one in predictions if one.by_counts is not None]
+        recorded = [(step.by_counts, step.table) for step in predictions if step.by_counts is not None]
         # As if the step had been recorded at the size that its prediction is said to have.
-        stated_sizes = [(one.batch_size or 0, one.pixels or 0) for one in predictions if one.by_counts is not None]
+        stated_sizes = [(step.batch_size or 0, step.pixels or 0) for step in predictions if step.by_counts is not None]
         of_batch, of_pixels = (
             ours / theirs if theirs else 1.0
             for ours, theirs in zip(recorded[0][0].asked[2:], stated_sizes[0], strict=True)
         )
         first = recorded[0][1]
         steps_at = self._on(
-            first.targets, tuple(one for steps, _ in recorded for one in (steps.recorded, *steps.others))
+            first.targets, tuple(step for steps, _ in recorded for step in (steps.recorded, *steps.others))
         )
 
         def node(batch_size: int, pixels: int) -> FloatArray:
@@ -370,10 +370,10 @@ class StepsByCounts(Struct, frozen=True):
             return (1 - share) * node(below, pixels) + share * node(above, pixels)
 
         points = []
-        for (one, own), (batch_size, pixels) in zip(recorded, stated_sizes, strict=True):
-            size = batch_size or one.asked.batch_size, pixels or one.asked.pixels
+        for (counted, own), (batch_size, pixels) in zip(recorded, stated_sizes, strict=True):
+            size = batch_size or counted.asked.batch_size, pixels or counted.asked.pixels
             at, counted_ms = log_sizes(size[0], size[1] ** 2), by_counts(*size)[0]
-            points.append(_Point(at, np.log(own.latency_ms), counted_ms, one.doubt))
+            points.append(_Point(at, np.log(own.latency_ms), counted_ms, counted.doubt))
         # Those of profiled GPUs grow as measured ones did.
         profiled = self.models.transfer.profiled_gpus
         is_profiled = np.array([target.gpu.name in profiled for target in first.targets]) & self._follows(first)

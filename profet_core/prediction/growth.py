@@ -102,11 +102,11 @@ class Growth(Struct, frozen=True):
         work = log_batch + log_area
         beyond = (rise - MIN_GROWTH * work) / (1 - MIN_GROWTH)
         share = np.clip(np.expm1(beyond) / np.expm1(work), *_SHARES)
-        known = ~np.isnan(rise)
+        has_rise = ~np.isnan(rise)
         return Growth(
-            share_logit=np.where(known, np.log(share / (1 - share)), self.share_logit),
-            batch_power=np.where(known, 1.0, self.batch_power),
-            area_power=np.where(known, 1.0, self.area_power),
+            share_logit=np.where(has_rise, np.log(share / (1 - share)), self.share_logit),
+            batch_power=np.where(has_rise, 1.0, self.batch_power),
+            area_power=np.where(has_rise, 1.0, self.area_power),
             sharpness=1.0,
         )
 
@@ -134,8 +134,8 @@ class ScalingError(Struct, frozen=True):
                 self.of_size, self.of_still, scaling_distances(log_batch, log_area), strict=True
             )
         ]
-        found: FloatArray = log_sd_of(combined_sd(parts[0] + parts[1], parts[2] + parts[3]))
-        return found
+        log_sd: FloatArray = log_sd_of(combined_sd(parts[0] + parts[1], parts[2] + parts[3]))
+        return log_sd
 
 
 #: Errors grow slightly slower than the distance; with this power, intervals cover near and far steps equally often.
@@ -185,10 +185,10 @@ class AnchorGrowthModel(Struct, frozen=True):
         `is_large`: the step's images are larger than any measured one, as in detection. What such a step's kinds of
         operations would say was learned from classifiers: only the GPU's waits count.
         """
-        known = (np.clip(signs, self.low, self.high) - self.centre) / self.spread
+        standardized = (np.clip(signs, self.low, self.high) - self.centre) / self.spread
         if is_large:
-            known[:, _WAITS:] = 0.0
-        columns = np.column_stack([np.ones(len(known)), known])
+            standardized[:, _WAITS:] = 0.0
+        columns = np.column_stack([np.ones(len(standardized)), standardized])
         offsets = np.array([self.offsets.get(name, (0.0, 0.0, 0.0)) for name in instances]).reshape(-1, 3)
         share, batch, area = (
             np.clip(columns @ of + offset, -_FARTHEST, _FARTHEST)
@@ -323,10 +323,10 @@ def scale_from_two(first: KnownPoint, second: KnownPoint, error: ScalingError, s
     # The nearer step has more weight, and their scaling error is below that of each alone.
     both = combined_sd(by_first, by_second)
     share = np.divide(by_first, by_first + by_second, out=np.zeros_like(both), where=both > 0)
-    known = (1 - share) * first.log_sd[:, None] + share * second.log_sd[:, None]
+    own_log_sd = (1 - share) * first.log_sd[:, None] + share * second.log_sd[:, None]
     within = ((sizes >= first.at) & (sizes <= second.at)).all(axis=0)
     scaling_log_sd = np.divide(by_first * by_second, both, out=np.zeros_like(both), where=both > 0)
-    log_sd = combined_sd(known, np.where(within, BETWEEN, 1.0) * scaling_log_sd)
+    log_sd = combined_sd(own_log_sd, np.where(within, BETWEEN, 1.0) * scaling_log_sd)
     return Estimate(latency_ms=np.exp(log_ms), log_sd=log_sd)
 
 

@@ -185,10 +185,10 @@ _SIZES = np.array([AXIS_RANGE["batch"], AXIS_RANGE["pixels"]], float).T
 
 def class_estimates(models: Models, method: Method, batch: ProfileBatch, targets: Sequence[str]) -> Estimates:
     """Run the members on all profiles; profiles with known sizes use the members that take them."""
-    known = batch.latency_ms is not None
-    rule, device = method.rules[known], len(load_operation_classes().device)
+    latency_known = batch.latency_ms is not None
+    rule, device = method.rules[latency_known], len(load_operation_classes().device)
     member_ms = np.empty((len(targets), len(batch.profiles), len(rule.members)))
-    sizes = np.array([(one.meta.batch_size or 0, one.meta.pixels or 0) for one in batch.profiles], float)
+    sizes = np.array([(profile.meta.batch_size or 0, profile.meta.pixels or 0) for profile in batch.profiles], float)
     within = np.clip(sizes, *_SIZES)
     known_sizes, size_values = (within == sizes).all(axis=1), size_inputs(np, within[:, :1], within[:, 1:])
     for with_sizes in (True, False):
@@ -197,13 +197,13 @@ def class_estimates(models: Models, method: Method, batch: ProfileBatch, targets
             continue
         inputs = batch.inputs.of_rows(rows, size_values[rows] if with_sizes else None)
         for column, member in enumerate(rule.members):
-            stack = models.stack(batch.anchor, member, latency_known=known, sizes_known=with_sizes)
+            stack = models.stack(batch.anchor, member, latency_known=latency_known, sizes_known=with_sizes)
             there = stack.constants, stack.typical_log_ratio
             on_all_ms = member_latency(member, stack.fitted.run, inputs, device, *there)
             member_ms[:, rows, column] = on_all_ms[[stack.targets.index(target) for target in targets]]
     shares = class_shares(batch.inputs.classes_ms, device)
     distance = nearest_distance(shares, models.reference(batch.anchor))
-    scale, log_sd = models.interval_scales.get(known), None
+    scale, log_sd = models.interval_scales.get(latency_known), None
     if scale is not None:
         log_sd = scale.log_sd(batch.anchor, targets, member_ms, distance, batch.inputs.doubt)
         log_sd = log_sd + unattributed_log_sd(batch.profiles)
@@ -235,12 +235,12 @@ def caveats(
     ----------
     number : index of `profile` among those of `estimates`.
     """
-    known = None if anchor.gpu else models.ranges[anchor.instance]
+    ranges = None if anchor.gpu else models.ranges[anchor.instance]
     meta, share, gpu = profile.meta, profile.unknown_share, anchor_gpu(models, anchor).name
     notes = [Note(Code.PROFILE, text=text) for text in profile.warnings]
     # A missing form factor or memory size is no contradiction.
     same = meta.gpu is None or gpu_model(meta.gpu) == gpu_model(gpu)
-    if not same and gpu not in {one.name for one in models.transfer.gpus.named(meta.gpu or "")}:
+    if not same and gpu not in {card.name for card in models.transfer.gpus.named(meta.gpu or "")}:
         named = gpu if anchor.name == gpu else f"{anchor.name} ({gpu})"
         notes.append(Note(Code.WRONG_GPU, recorded=meta.gpu, anchor=named))
     if anchor.gpu is not None:
@@ -262,8 +262,8 @@ def caveats(
         share = wait_ms * US_PER_MS / profile.device_total_us
         notes.append(Note(Code.INPUT_WAIT, wait=format_ms(wait_ms), share=share))
     notes += estimates.notes(number)
-    if known is not None:
-        low, high = known.device_total_us
+    if ranges is not None:
+        low, high = ranges.device_total_us
         total = profile.device_total_us
         if total and not low * 0.8 <= total <= high * 1.25:
             side = "shorter" if total < low else "longer"

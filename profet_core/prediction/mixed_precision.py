@@ -75,10 +75,10 @@ def is_tuned(profile: Profile) -> bool:
 
 def recorded_step(models: Models, anchor: Anchor, profile: Profile, latency_ms: float | None) -> RecordedStep:
     """Convert a profile to FP32, or to TF32 if the GPU has it, and infer its number of steps."""
-    known, precision = counted(profile, latency_ms), canonical(profile.meta.precision)
+    with_steps, precision = counted(profile, latency_ms), canonical(profile.meta.precision)
     if precision not in HALF:
-        return RecordedStep(profile, latency_ms, precision, known, latency_ms, precision)
-    base, log_slower, log_sd = _in_default_precision(models, anchor, known)
+        return RecordedStep(profile, latency_ms, precision, with_steps, latency_ms, precision)
+    base, log_slower, log_sd = _in_default_precision(models, anchor, with_steps)
     base_ms = None if latency_ms is None else latency_ms * math.exp(log_slower)
     base, base_precision = counted(base, base_ms), canonical(base.meta.precision)
     return RecordedStep(profile, latency_ms, precision, base, base_ms, base_precision, log_slower, log_sd)
@@ -91,7 +91,7 @@ def _in_default_precision(models: Models, anchor: Anchor, profile: Profile) -> t
     code = CHANNELS_LAST if is_tuned(profile) else PLAIN
     log_factors: Mapping[str, float] = {}
     if runs_as(gpu, precision)[0] in HALF:
-        here, there = (Place(gpu, mode_of(gpu, one, code)) for one in (precision, default))
+        here, there = (Place(gpu, mode_of(gpu, code_precision, code)) for code_precision in (precision, default))
         log_factors = log_class_factors(rate_model_of(models), here, there)
     classes = load_operation_classes()
     class_of, converted, slower_us = classes.place(list(profile.operations)), dict[str, float](), 0.0
@@ -198,18 +198,18 @@ class Change(Struct, frozen=True):
 
 def precision_notes(change: Change) -> list[Note]:
     """Caveats of an answer in a precision and training code, from a profile recorded in others or the same."""
-    found, precision, recorded = [], change.precision, change.step.precision
+    notes, precision, recorded = [], change.precision, change.step.precision
     if precision in HALF:
-        found.append(Note(Code.HALF_PRECISION, precision=_NAMES[precision]))
+        notes.append(Note(Code.HALF_PRECISION, precision=_NAMES[precision]))
         if change.tuned:
-            found.append(Note(Code.TUNED_SPEEDUP))
+            notes.append(Note(Code.TUNED_SPEEDUP))
     elif not change.same_code:
-        found.append(Note(Code.CODE_IN_HALF))
+        notes.append(Note(Code.CODE_IN_HALF))
     if BF16 in (precision, recorded):
-        found.append(Note(Code.BF16_AS_FP16))
+        notes.append(Note(Code.BF16_AS_FP16))
     if recorded in HALF:
-        found.append(Note(Code.CONVERTED_PRECISION, precision=_NAMES[recorded]))
-    return found
+        notes.append(Note(Code.CONVERTED_PRECISION, precision=_NAMES[recorded]))
+    return notes
 
 
 def with_other_kernels(table: StepTable, change: Change) -> StepTable:

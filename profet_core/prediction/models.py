@@ -91,8 +91,10 @@ class Method(Struct, frozen=True):
     def of(cls, name: str, values: Mapping[str, Any]) -> Method:
         """Parse a method from its manifest entry."""
         rules = {
-            known: EnsembleRule(tuple(rule["members"]), rule["combine"], tuple(rule.get("weights") or ()) or None)
-            for known, rule in ((True, values["with_latency"]), (False, values["without_latency"]))
+            with_latency: EnsembleRule(
+                tuple(rule["members"]), rule["combine"], tuple(rule.get("weights") or ()) or None
+            )
+            for with_latency, rule in ((True, values["with_latency"]), (False, values["without_latency"]))
         }
         return cls(name, rules, values.get("kind", "pairs"))
 
@@ -137,7 +139,9 @@ class Models:
         intervals = manifest.get("intervals", {})
         #: Whether the anchor's latency is known -> scale of the intervals.
         self.interval_scales = {
-            known: IntervalScale(**intervals[name]) for (known, _), name in STACK_CASES.items() if name in intervals
+            with_latency: IntervalScale(**intervals[name])
+            for (with_latency, _), name in STACK_CASES.items()
+            if name in intervals
         }
         self._references: dict[str, np.ndarray] = {}
         self._fitted: dict[str, Fitted] = {}
@@ -231,11 +235,11 @@ class Models:
     @cached_property
     def held_out_errors(self) -> tuple[float | None, float | None]:
         """Mean error on networks unlike all others, percent: on profiled GPUs, and on others; None: no report."""
-        found: list[float | None] = [None, None]
+        errors: list[float | None] = [None, None]
         for place, path in enumerate((UNSEEN_PROFILED, UNSEEN_BY_RATES)):
             with suppress(OSError, ValueError, LookupError, StopIteration):
-                found[place] = report_figure(self.folder, *path)
-        return found[0], found[1]
+                errors[place] = report_figure(self.folder, *path)
+        return errors[0], errors[1]
 
     def _coefficients(self, name: str, load: Callable[[Path], Coefficients]) -> Coefficients | None:
         """Contents of a file beside the manifest: one that the manifest names must exist."""
@@ -315,10 +319,10 @@ _FILES = (MANIFEST_NAME, CALIBRATED_NAME)
 
 def report_figure(folder: Path, report: str, *path: str | Sequence[str | int]) -> float:
     """Read a figure of a models folder's report by the keys to it; a pair chooses the row that has this value."""
-    found: Any = json.loads((folder / f"{report}.json").read_bytes())
+    figure: Any = json.loads((folder / f"{report}.json").read_bytes())
     for step in path:
-        found = found[step] if isinstance(step, str) else next(row for row in found if row[step[0]] == step[1])
-    return float(found)
+        figure = figure[step] if isinstance(step, str) else next(row for row in figure if row[step[0]] == step[1])
+    return float(figure)
 
 
 #: Where reports have the error on networks unlike all others: on profiled GPUs, and by rates of work on any.

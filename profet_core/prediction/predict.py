@@ -26,12 +26,12 @@ from profet_core.prediction.checks import (
     NO_ANCHOR,
     NO_TRANSFORMER,
     check_latency,
+    check_profile,
     counted,
     diagnose,
     host_times_ms,
     input_wait_ms,
     is_transformer,
-    refusal_by,
     unattributed_log_sd,
     without_input_wait,
 )
@@ -165,8 +165,7 @@ def _recorded(
 ) -> list[RecordedStep]:
     """Check each profile with its latency, and convert it to FP32 or TF32."""
     for profile in profiles:
-        if reason := refusal_by(models, profile):
-            raise NoPredictionError(reason)
+        check_profile(models, profile)
         if is_transformer(profile):
             raise NoPredictionError(NO_TRANSFORMER)
         if STAND_IN in profile.warnings and not (anchor.gpu and anchor.gpu.name in calibrated_gpus(models)):
@@ -181,7 +180,7 @@ def _recorded(
     for profile, latency_ms in zip(profiles, known_ms, strict=True):
         if latency_ms is not None:
             check_latency(models, counted(profile, latency_ms), anchor.instance, latency_ms, trusted=trust_latency)
-    return [recorded_step(models, anchor, *one) for one in zip(profiles, known_ms, strict=True)]
+    return [recorded_step(models, anchor, *step) for step in zip(profiles, known_ms, strict=True)]
 
 
 def _wanted(
@@ -386,9 +385,9 @@ def _wanted_offers(question: _Question, layout: Layout) -> tuple[tuple[Instance,
     if question.wanted is None:
         return layout.offers
     order = {name: number for number, name in enumerate((question.anchor.name, *question.wanted))}
-    offers = [one for one in layout.offers if one[0].name in order]
+    offers = [placed for placed in layout.offers if placed[0].name in order]
     if set(question.wanted) <= set(question.models.instances) - {question.anchor.instance}:
-        offers.sort(key=lambda one: order[one[0].name])
+        offers.sort(key=lambda placed: order[placed[0].name])
     return tuple(offers)
 
 
@@ -470,7 +469,7 @@ def share_transferred(meta: ProfileMeta, reference_meta: ProfileMeta) -> float:
     0.9
     """
     sizes = (meta.batch_size, reference_meta.batch_size), (meta.pixels, reference_meta.pixels)
-    doublings = [abs(math.log2(one / other)) for one, other in sizes if one is not None and other is not None]
+    doublings = [abs(math.log2(here / there)) for here, there in sizes if here is not None and there is not None]
     if len(doublings) < len(sizes):
         return SHARE_WITHOUT_SIZES
     batch, pixels = doublings

@@ -312,10 +312,10 @@ class ResidualPolynomial(Struct, frozen=True):
 
     def factors(self, instances: Sequence[str], inputs: FloatArray) -> FloatArray:
         """Factors on the scaling model, shape (curves, 3); `inputs` has shape (curves, inputs)."""
-        known = (np.clip(inputs, self.low, self.high) - self.centre) / self.spread
+        standardized = (np.clip(inputs, self.low, self.high) - self.centre) / self.spread
         nothing = (0.0,) * INNER_KNOTS
-        offsets = np.array([self.offsets.get(name, nothing) for name in instances]).reshape(len(known), -1)
-        logarithms: FloatArray = polynomial_terms(known, self.degree) @ np.array(self.coefficients) + offsets
+        offsets = np.array([self.offsets.get(name, nothing) for name in instances]).reshape(len(standardized), -1)
+        logarithms: FloatArray = polynomial_terms(standardized, self.degree) @ np.array(self.coefficients) + offsets
         return np.exp(np.clip(logarithms, -MAX_LOG_RESIDUAL, MAX_LOG_RESIDUAL))
 
 
@@ -350,12 +350,12 @@ class LearnedScaler(Struct, frozen=True):
         other_sizes, head_shares : as in `ScaleContext`, NaN where unknown, shape (curves,).
         """
         low_ms, high_ms = np.asarray(low_ms, float), np.asarray(high_ms, float)
-        known = ~np.isnan(other_sizes if self.axis == "batch" else head_shares)
+        is_informed = ~np.isnan(other_sizes if self.axis == "batch" else head_shares)
         model_ms = scaling_model_ms(self.axis, low_ms, high_ms, head_shares)
         factors = np.empty_like(model_ms)
         for rows, residual, inputs in (
-            (~known, self.ends_only, end_inputs(low_ms, high_ms)),
-            (known, self.informed, informed_inputs(self.axis, low_ms, high_ms, other_sizes)),
+            (~is_informed, self.ends_only, end_inputs(low_ms, high_ms)),
+            (is_informed, self.informed, informed_inputs(self.axis, low_ms, high_ms, other_sizes)),
         ):
             if rows.any():
                 chosen = [name for name, wanted in zip(instances, rows, strict=True) if wanted]

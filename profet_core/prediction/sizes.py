@@ -116,7 +116,7 @@ def _aligned(*tables: StepTable) -> Tables:
     aligned = []
     for table in tables:
         places = {target: row for row, target in enumerate(table.targets)}
-        rows = [places.get(one, places.get(one._replace(instance=""), -1)) for one in targets]
+        rows = [places.get(target, places.get(target._replace(instance=""), -1)) for target in targets]
         aligned.append(table if table.targets == targets else replace(table.take(rows), targets=targets))
     return aligned[0], aligned[1]
 
@@ -136,9 +136,9 @@ def _with_equal_launches(first: StepTable, second: StepTable) -> Tables:
     return equal(first), equal(second)
 
 
-def _is_within(one: Prediction, other: Prediction) -> bool:
+def _is_within(prediction: Prediction, other: Prediction) -> bool:
     """Whether neither of its sizes is above the other's; unknown sizes count as equal."""
-    pairs = ((one.batch_size, other.batch_size), (one.pixels, other.pixels))
+    pairs = ((prediction.batch_size, other.batch_size), (prediction.pixels, other.pixels))
     return all(ours is None or theirs is None or ours <= theirs for ours, theirs in pairs)
 
 
@@ -238,7 +238,7 @@ def curves_at(
     else:
         batch_size = _batch_at(predictions, other_size)
         wanted = [(batch_size, _pixels_at(predictions, size)) for size in sizes]
-    offers = [one for one in _offers(predictions) if instances is None or one[0].name in instances]
+    offers = [placed for placed in _offers(predictions) if instances is None or placed[0].name in instances]
     return [offer_table(table, offers) for table in resized(models, predictions, wanted)]
 
 
@@ -361,11 +361,11 @@ def _scaled_latencies(
     first, second = points[0], points[-1]
     best = alone[0] if (first.at == second.at).all() else scale_from_two(first, second, growth.error, sizes)
     # A target that only one of the steps is known on.
-    for one in alone:
+    for estimate in alone:
         missing = np.isnan(best.latency_ms)
         best = Estimate(
-            latency_ms=np.where(missing, one.latency_ms, best.latency_ms),
-            log_sd=np.where(missing, one.log_sd, best.log_sd),
+            latency_ms=np.where(missing, estimate.latency_ms, best.latency_ms),
+            log_sd=np.where(missing, estimate.log_sd, best.log_sd),
         )
     return best
 
@@ -459,8 +459,8 @@ def scale_curve(
     if isinstance(scaler, LearnedScaler):
         # A head with a fixed number of classes scales like the body, as if there were none.
         head_share = None if context.fixed_classes else context.head_share
-        known = (np.nan if value is None else float(value) for value in (context.other_size, head_share))
-        every_size = context.passing(axis, scaler.scaled(instance or "", low, high, *known), low, high)
+        context_values = (np.nan if value is None else float(value) for value in (context.other_size, head_share))
+        every_size = context.passing(axis, scaler.scaled(instance or "", low, high, *context_values), low, high)
         scaled = every_size[np.fromiter(wanted, int) - smallest]
     else:
         scaled = scaler.scaled(np.fromiter(wanted, float))

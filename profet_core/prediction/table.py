@@ -120,7 +120,7 @@ class StepTable(Struct, frozen=True, eq=False):
 
     def slowed(self, factor: float, log_sd: float) -> Self:
         """Return steps that take so many times as long, measured ones too, with that error more."""
-        given = [Basis.SCALED if one is Basis.GIVEN else one for one in self.basis]
+        given = [Basis.SCALED if basis is Basis.GIVEN else basis for basis in self.basis]
         return replace(
             self,
             latency_ms=factor * self.latency_ms,
@@ -334,8 +334,8 @@ class Prediction(Struct, frozen=True, eq=False, dict=True):
     @property
     def latencies_ms(self) -> dict[str, float]:
         """Instance -> latency, for all rows with one."""
-        latencies_ms, known = self.table.latency_ms.tolist(), self.table.known.tolist()
-        return {name: latencies_ms[row] for name, row in self.table.rows(self.offers).items() if known[row]}
+        latencies_ms, has_latency = self.table.latency_ms.tolist(), self.table.known.tolist()
+        return {name: latencies_ms[row] for name, row in self.table.rows(self.offers).items() if has_latency[row]}
 
     def to_frame(self) -> Any:
         """One row per instance, as a `pandas.DataFrame`: offer, latency, interval, cost."""

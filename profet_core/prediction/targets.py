@@ -135,7 +135,7 @@ def anchor_named(models: Models, catalog: Catalog, name: str) -> str | None:
 def anchor_in_text(models: Models, catalog: Catalog, text: str) -> str | None:
     """Return the one anchor that a text, such as a file's name, has a word for ("g3s", "V100"); else None."""
     words = [word for word in re.split(r"[^A-Za-z0-9]+", text) if re.search(r"[A-Za-z]\d", word)]
-    instances = {one.partition(".")[0]: one for one in anchor_names(models) if one in catalog}
+    instances = {name.partition(".")[0]: name for name in anchor_names(models) if name in catalog}
     anchors = {instances.get(word.lower()) or anchor_named(models, catalog, word) for word in words} - {None}
     return anchors.pop() if len(anchors) == 1 else None
 

@@ -63,8 +63,6 @@ PUBLISHED_PREDICTIONS_MIN: Mapping[str, Mapping[int, float]] = {
     "medium": {480: 36.8, 960: 23.9, 1_920: 17.4, 3_840: 14.2},
     "large": {480: 92.9, 960: 60.8, 1_920: 44.8, 3_840: 36.8},
 }
-#: Measured, of the large network over one thread, and at how many threads.
-PUBLISHED_SPEEDUP, PUBLISHED_SPEEDUP_THREADS = 103.5, 244
 
 
 def manycore(network: ManyCoreNetwork, training: ManyCoreTraining, threads: Iterable[int]) -> list[dict[str, Any]]:
@@ -98,10 +96,6 @@ def manycore(network: ManyCoreNetwork, training: ManyCoreTraining, threads: Iter
     return rows[1:]
 
 
-#: FLOPs of an image that somebody may mean. These and all below are not from the paper.
-MIN_FLOPS, MAX_FLOPS = 1e3, 1e16
-
-
 def _power_law(at: float, places: Sequence[float], values: Sequence[float]) -> float:
     """Value on the line through points in the logarithm of both; that of an end beyond it."""
     return float(np.exp(np.interp(np.log(at), np.log(places), np.log(values))))
@@ -113,13 +107,13 @@ def scaled_network(name: str, forward_flops: float) -> ManyCoreNetwork:
     Between two published networks every parameter follows the power law through both. Beyond the smallest and the
     largest all that an image takes grows with the FLOPs from the nearest one; what a training starts with stays.
     """
-    if not MIN_FLOPS <= forward_flops <= MAX_FLOPS:
-        raise InputError(f"The FLOPs per image must be from {MIN_FLOPS:g} to {MAX_FLOPS:g}, not {forward_flops:g}.")
+    if not 1e3 <= forward_flops <= 1e16:
+        raise InputError(f"The FLOPs per image must be from 1000 to 1e+16, not {forward_flops:g}.")
     _, flops, *columns, contentions_s = zip(*PUBLISHED.values(), strict=True)
     growth = forward_flops / min(max(forward_flops, flops[0]), flops[-1])
     columns += zip(*contentions_s, strict=True)
-    scaled = [_power_law(forward_flops, flops, values) for values in columns]
-    grown = [value if place in (2, 5) else value * growth for place, value in enumerate(scaled)]
+    values = [_power_law(forward_flops, flops, column) for column in columns]
+    grown = [value if place in (2, 5) else value * growth for place, value in enumerate(values)]
     return ManyCoreNetwork._make((name, forward_flops, *grown[:6], tuple(grown[6:])))
 
 
@@ -133,12 +127,11 @@ def training_of(
 ) -> ManyCoreTraining:
     """Return the training, by default that of the nearest published network (MNIST); InputError: out of bounds."""
     usual = 60_000, 10_000, PUBLISHED_EPOCHS[nearest_published(network.forward_flops).name]
-    given = images, test_images, epochs
-    numbers = [default if value is None else value for value, default in zip(given, usual, strict=True)]
     bounds = ("images", 1, MAX_IMAGES), ("test images", 0, MAX_IMAGES), ("epochs", 1, MAX_EPOCHS)
-    for number, (what, low, high) in zip(numbers, bounds, strict=True):
-        whole_number(f"The number of {what}", number, at_least=low, at_most=high)
-    return ManyCoreTraining(*numbers)
+    return ManyCoreTraining._make(
+        whole_number(f"The number of {what}", default if number is None else number, at_least=low, at_most=high)
+        for number, default, (what, low, high) in zip((images, test_images, epochs), usual, bounds, strict=True)
+    )
 
 
 def words_of(network: ManyCoreNetwork, training: ManyCoreTraining, threads: Iterable[int]) -> tuple[str, list[str]]:
@@ -149,9 +142,8 @@ def words_of(network: ManyCoreNetwork, training: ManyCoreTraining, threads: Iter
         notes.append(f"An image takes {times} times the FLOPs of the {nearest.name} network, from which it is scaled.")
     if max(threads) > MAX_MEASURED_THREADS:
         notes.append(f"Above {MAX_MEASURED_THREADS} threads, contention is extrapolated and more cores are assumed.")
-    counts = "{:,} images, {:,} test images, {:,} epochs".format(*training)
-    asked = f"{network.name}: {format_significant(flops / 1e6)} million forward FLOPs per image; {counts}"
-    return f"{asked} on {PROCESSOR}, {CORES} cores", notes
+    asked = "{}: {} million forward FLOPs per image; {:,} images, {:,} test images, {:,} epochs on {}, {} cores"
+    return asked.format(network.name, format_significant(flops / 1e6), *training, PROCESSOR, CORES), notes
 
 
 def rows_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
