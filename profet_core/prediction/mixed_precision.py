@@ -223,7 +223,7 @@ def with_other_kernels(table: StepTable, change: Change) -> StepTable:
         return table
     # What they gain in half precision has a range of its own.
     runs = [runs_as(target.gpu, change.precision)[0] for target in table.targets]
-    unlike = np.array([not change.same_code and one not in HALF for one in runs], bool)
+    unlike = np.array([not change.same_code and precision not in HALF for precision in runs], bool)
     given = np.array([basis is Basis.GIVEN for basis in table.basis])
     wider = combined_sd(table.log_sd, float(OTHER_KERNELS_LOG_SD) * np.sqrt(kinds + unlike))
     # A latency in other code isn't the training's.

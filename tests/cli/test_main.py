@@ -227,13 +227,13 @@ def test_the_steps_given_are_those_of_every_command(document, whole, tmp_path):
     one, four = (covering(tmp_path, whole, steps, batch_size=16) for steps in (1, 4))
     for command in ("predict", "cost", "advise"):
         asked = ("--anchor", whole.anchor, *READERS[command][2:])
-        found = [document(command, path, *asked, "--steps", steps) for path, steps in ((one, 1), (four, 4))]
+        answers = [document(command, path, *asked, "--steps", steps) for path, steps in ((one, 1), (four, 4))]
         if command == "predict":
-            assert [(each.pop("steps"), each.pop("steps_basis")) for each in found] == [(1, "given"), (4, "given")]
-        assert found[0] == found[1]
-    found = document("inspect", four, "--steps", 4)
-    assert (found["steps"], found["steps_basis"]) == (4, "given")
-    assert found["operations_us"] == pytest.approx(dict(whole.profile.operations))
+            assert [(each.pop("steps"), each.pop("steps_basis")) for each in answers] == [(1, "given"), (4, "given")]
+        assert answers[0] == answers[1]
+    answers = document("inspect", four, "--steps", 4)
+    assert (answers["steps"], answers["steps_basis"]) == (4, "given")
+    assert answers["operations_us"] == pytest.approx(dict(whole.profile.operations))
 
 
 def test_steps_are_a_whole_number_and_questioned_where_they_do_not_fit_the_latency(refused, document, sample, tmp_path):

@@ -159,7 +159,7 @@ def type_in(app: AppTest, key: str, typed: float | None) -> AppTest:
 
 def answer_field(widgets: Iterable[Any], key: str) -> Any:
     """A field of an uploaded profile, whose key ends with what it shows."""
-    return next(one for one in widgets if str(one.key).startswith(f"{key}:"))
+    return next(widget for widget in widgets if str(widget.key).startswith(f"{key}:"))
 
 
 def custom(app: AppTest) -> dict[str, str]:
@@ -231,7 +231,7 @@ def remove_gpu(app: AppTest, name: str) -> AppTest:
     open_prices(app)
     prices(app).selectbox(key="custom-gpu").set_value(name).run()
     prices(app)
-    return next(one for one in app.button if one.label.replace("\\", "") == f"Remove {name}").click().run()
+    return next(button for button in app.button if button.label.replace("\\", "") == f"Remove {name}").click().run()
 
 
 def look_at(app: AppTest, name: str) -> AppTest:
@@ -241,7 +241,7 @@ def look_at(app: AppTest, name: str) -> AppTest:
 
 def listing(app: AppTest) -> Radio | Selectbox:
     """Compare's list of profiles; inside one, a box above it."""
-    return next(one for one in (*app.radio, *app.selectbox) if one.key == "inspected")
+    return next(widget for widget in (*app.radio, *app.selectbox) if widget.key == "inspected")
 
 
 def inside(app: AppTest) -> AppTest:
@@ -282,14 +282,14 @@ def has_results(app: AppTest) -> bool:
 
 def result_tables(app: AppTest) -> list[dict]:
     """Charts, and the scripts of every page, have components too."""
-    found = [json.loads(element.proto.json or "{}") for element in app.get("bidi_component")]
-    return [data for data in found if "rows" in data]
+    sent = [json.loads(element.proto.json or "{}") for element in app.get("bidi_component")]
+    return [data for data in sent if "rows" in data]
 
 
 def drawn_bars(app: AppTest) -> dict[str, list[dict[str, Any]]]:
     """Key of a chart -> what is drawn of each row, from the top: the row's fields beside its bar's."""
-    found = [json.loads(element.proto.json or "{}") for element in app.get("bidi_component")]
-    (data,) = [one for one in found if "charts" in one]
+    sent = [json.loads(element.proto.json or "{}") for element in app.get("bidi_component")]
+    (data,) = [one for one in sent if "charts" in one]
     return {
         chart["key"]: [
             row | {"name": " ".join([row["name"], *row["marks"]])} | row["bars"][place] for row in data["bars"]
@@ -325,14 +325,16 @@ def assert_shows(app: AppTest, answer: AdviseAnswer) -> None:
             "Training cost": format_usd(plan.total_usd),
             "Basis": plan.basis.word,
         }
-    found = recommend(answer.advice.table, [plan.number for plan in plans])
-    assert cards(app) == [(card_title(found, card), format_usd(card.plan.total_usd)) for card in found.cards]
+    recommended = recommend(answer.advice.table, [plan.number for plan in plans])
+    assert cards(app) == [
+        (card_title(recommended, card), format_usd(card.plan.total_usd)) for card in recommended.cards
+    ]
 
 
 def cards(app: AppTest) -> list[tuple[str, str]]:
     """What each card recommends for, and its cost."""
-    found = (re.match(r"(.+?): \*\*.*?\n.*?\*\*(\$\S+)\*\*", text, re.DOTALL) for text in lines(app.markdown))
-    return [(card[1], card[2]) for card in found if card]
+    matches = (re.match(r"(.+?): \*\*.*?\n.*?\*\*(\$\S+)\*\*", text, re.DOTALL) for text in lines(app.markdown))
+    return [(card[1], card[2]) for card in matches if card]
 
 
 def answer(app: AppTest) -> list[dict[str, str]]:

@@ -20,8 +20,8 @@ FILE = {**ALONE, "net_from": "file", "net_pixels": "32"}
 
 
 def expected(profile, **more) -> dict[str, str]:
-    found = predicted_question(load_resources(), ProfileQuestion(profile=profile, **more))
-    return {name: format_ms(latency_ms) for name, latency_ms in found.latencies_ms.items()}
+    prediction = predicted_question(load_resources(), ProfileQuestion(profile=profile, **more))
+    return {name: format_ms(latency_ms) for name, latency_ms in prediction.latencies_ms.items()}
 
 
 def steps(app) -> dict[str, str]:

@@ -40,8 +40,8 @@ VGG, LENET, ALEXNET = "vgg16-224px-b16-g3s", "lenet5-32px-b16-g3s", "alexnet-64p
 
 
 def predicted_ms(models, catalog, profile, anchor, latency_ms=None) -> dict[str, float]:
-    found = predict(models, catalog, profile, anchor, latency_ms=latency_ms, without_latency=latency_ms is None)
-    return found.latencies_ms
+    prediction = predict(models, catalog, profile, anchor, latency_ms=latency_ms, without_latency=latency_ms is None)
+    return prediction.latencies_ms
 
 
 def assert_shows(row, expected, words=format_ms):
@@ -179,25 +179,25 @@ def test_the_chart_has_a_color_a_profile_and_a_group_an_instance(catalog, sample
     sample = samples[VGG]
     names = ["<b>bold</b>", *(f"a very, very, very, very long name of a profile at batch {at}.json" for at in (16, 64))]
     held = [Held(name, sample.profile, name, "upload", sample.anchor, sample.latency_ms) for name in names]
-    found = compare(load_resources(), [Candidate(one) for one in held])
-    expected, offers = found[0].prediction.latencies_ms, [catalog[name] for name in ORIGINAL]
+    compared = compare(load_resources(), [Candidate(one) for one in held])
+    expected, offers = compared[0].prediction.latencies_ms, [catalog[name] for name in ORIGINAL]
     plans = []
-    for one in found:
+    for one in compared:
         steps = one.prediction.predictions
         steps = steps.take([steps.numbers[name] for name in ORIGINAL], offers)
         plans.append(list(costed(Workload(1, 1), steps)))
     plans[1][0] = None
-    rows = comparison_bars(found, plans, "latency")
+    rows = comparison_bars(compared, plans, "latency")
     colors = [row.bars[0].color for row in rows]
     assert colors[:5] == [PROFILE_COLORS[place] for place in (0, 2, 0, 1, 2)] and len(rows) == 11
     assert [bool(row.name) for row in rows[:5]] == [True, False, True, False, False], "a name an instance"
     values = [expected[offer.name] for offer in offers]
     assert [row.bars[0].value for row in rows if row.bars[0].color == PROFILE_COLORS[1]] == values[1:]
     assert all(bar.low < bar.value < bar.high for row in rows[2:] for bar in row.bars)
-    costs = {one.instance: one.cost_per_1000_steps_usd for one in found[0].prediction.predictions}
+    costs = {one.instance: one.cost_per_1000_steps_usd for one in compared[0].prediction.predictions}
     expected = {"cost": [costs[offer.name] for offer in offers], "images": [1000 / value for value in values]}
     for metric, of_first in expected.items():
-        shown = [row.bars[0] for row in comparison_bars(found, plans, metric)]
+        shown = [row.bars[0] for row in comparison_bars(compared, plans, metric)]
         assert [bar.value for bar in shown if bar.color == PROFILE_COLORS[0]] == pytest.approx(of_first)
 
 
@@ -241,9 +241,9 @@ def test_every_sample_is_shown_with_what_holds_it_up(open_app, models, samples):
     for name in (LENET, VGG, ALEXNET):
         sample = samples[name]
         app = inside(open_app("compare", inspect=name))
-        found = diagnose(sample.profile, sample.latency_ms)
+        diagnosis = diagnose(sample.profile, sample.latency_ms)
         said = lines(app.warning) + lines(app.info) + lines(app.success)
-        assert said == [found.sentence]
+        assert said == [diagnosis.sentence]
         assert facts(app)["Format"] == "PROFET JSON, version 2"
         assert facts(app)["Batch size"] == str(sample.batch_size)
         shown = app.dataframe[0].value

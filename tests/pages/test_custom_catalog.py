@@ -274,8 +274,8 @@ def test_a_shown_list_is_said_to_be_the_server_s(open_app, server_file, shown):
         "2 rows come from this server's own list" in line
         for line in lines(open_section(go(app, "about"), "prices").caption)
     ), "on About too"
-    found = listed(app)
-    assert (found["my.l4"], found["g4dn.xlarge"]) == ("$0.700", "$0.400")
+    prices = listed(app)
+    assert (prices["my.l4"], prices["g4dn.xlarge"]) == ("$0.700", "$0.400")
 
 
 @pytest.mark.parametrize(("shown", "rows"), [("/nowhere/instances.csv", ()), ("{path}", ["my.l4,L4,,"])])
@@ -383,9 +383,9 @@ def test_all_except_one_is_all_but_the_rows_of_that_one(open_app):
     app = filter_opened(open_app(preset="all"))
     clouds = app.multiselect(key="provider")
     clouds.set_value(clouds.options).run()
-    assert result_rows(app) == every and not [one for one in app.button if f"{one.key}".startswith("chip:")]
+    assert result_rows(app) == every and not [button for button in app.button if f"{button.key}".startswith("chip:")]
     app.multiselect(key="provider").unselect("verda").run()
-    assert [one.label for one in app.button if one.key == "chip:provider"] == ["Not Verda"]
+    assert [button.label for button in app.button if button.key == "chip:provider"] == ["Not Verda"]
     kept = [row for row in every if not row["Instance"].endswith("Verda")]
     assert result_rows(app) == kept and 0 < len(kept) < len(every)
     again = open_app(**dict(app.query_params))

@@ -198,7 +198,7 @@ def latencies(app) -> dict[str, str]:
 
 def assert_read_as(app, core, profile: Profile, latency_ms: float | None = None) -> None:
     """The answer is that of a profile of the Tesla M60."""
-    found = core.predict(
+    latencies_ms = core.predict(
         profile,
         anchor="g3s.xlarge",
         profiled_batch=16,
@@ -206,7 +206,7 @@ def assert_read_as(app, core, profile: Profile, latency_ms: float | None = None)
         without_latency=latency_ms is None,
     ).latencies_ms
     shown = latencies(app)
-    assert shown == {name: format_ms(found[name]) for name in shown} and len(shown) > 40
+    assert shown == {name: format_ms(latencies_ms[name]) for name in shown} and len(shown) > 40
 
 
 @pytest.mark.parametrize(("version", "preset"), [(1, 2), (2, 1)])
@@ -223,7 +223,7 @@ def test_it_is_preset_and_what_is_chosen_is_predicted_from(open_app, core, sampl
         assert_read_as(app, core, read_as(read_profile(data), steps))
     app.segmented_control(key="source").set_value("sample").run()
     assert "steps" not in app.query_params
-    assert not [one for one in app.number_input if ":steps:" in str(one.key)], "a sample has none"
+    assert not [field for field in app.number_input if ":steps:" in str(field.key)], "a sample has none"
     app.segmented_control(key="source").set_value("upload").run()
     assert app.query_params["steps"] == "1"
 

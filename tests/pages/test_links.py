@@ -51,7 +51,7 @@ def another(key: str) -> str:
         return str(max(low, min(high, 48)) + (1 if isinstance(low, int) else 0.5))
     if setting.among is not None:
         return max(setting.among(load_resources()))
-    return next((one for one in reversed(setting.options) if one != setting.default), "True")
+    return next((option for option in reversed(setting.options) if option != setting.default), "True")
 
 
 @pytest.mark.parametrize("page", LINKS)

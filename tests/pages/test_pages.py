@@ -133,7 +133,7 @@ def test_the_card_is_drawn_with_its_tables_and_a_missing_one_is_one_line(open_ap
     serve_report("MODEL_CARD.md", None)
     serve_report("validation.json", None)
     app = open_app("accuracy")
-    assert not any("charts" in json.loads(one.proto.json or "{}") for one in app.get("bidi_component"))
+    assert not any("charts" in json.loads(component.proto.json or "{}") for component in app.get("bidi_component"))
     assert len(app.info) == 1 and not app.error and not app.exception
 
 
@@ -171,9 +171,9 @@ def home(tmp_path, monkeypatch) -> Path:
 def test_a_measured_gpu_is_a_target_and_an_anchor(open_app, home, samples):
     app = open_app(gpu=GPU, preset="all")
     assert not app.error and not app.exception and not app.warning
-    found = {row["Code"].partition(", ")[0]: row for row in result_rows(app)}
-    assert GPU in found[INSTANCE]["Instance"] and found[INSTANCE]["Basis"] == "Scaled"
-    assert found[INSTANCE]["Range"] != "–"
+    by_code = {row["Code"].partition(", ")[0]: row for row in result_rows(app)}
+    assert GPU in by_code[INSTANCE]["Instance"] and by_code[INSTANCE]["Basis"] == "Scaled"
+    assert by_code[INSTANCE]["Range"] != "–"
     sample = next(iter(samples.values()))
     served = load_served().context
     step = predict(served.models, served.catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms)

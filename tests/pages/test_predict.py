@@ -51,10 +51,10 @@ BAD = (
 
 def bars(app) -> tuple[list[dict], list[dict]]:
     """Rows of both charts, from the top: of time, then of cost."""
-    found, basis_of = drawn_bars(app), {color: basis for basis, color in COLORS.items()}
-    for row in (*found["latency-bars"], *found["cost-bars"]):
+    bars, basis_of = drawn_bars(app), {color: basis for basis, color in COLORS.items()}
+    for row in (*bars["latency-bars"], *bars["cost-bars"]):
         row["basis"] = "" if row["value"] is None else basis_of[row["color"]]
-    return found["latency-bars"], found["cost-bars"]
+    return bars["latency-bars"], bars["cost-bars"]
 
 
 def test_the_first_screen_answers_for_the_first_sample(open_app, core, samples):

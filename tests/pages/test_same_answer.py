@@ -89,8 +89,8 @@ FIXED = tuple(_fixed())
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    with served_endpoint() as found:
-        yield found
+    with served_endpoint() as url:
+        yield url
 
 
 @pytest.mark.parametrize("case", FIXED, ids=lambda case: f"{case.sample} {case.fields}")
@@ -126,28 +126,28 @@ def test_the_scaler(open_app, samples, port, capsys, axis, ends, at, typed):
 def settings(case: Case) -> dict[str, Any]:
     """The page's settings of a case."""
     names = {"latency_ms": "latency"}
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name, value in case.fields.items():
         if name in ("price", "measured"):
-            found |= {f"{name}_{instance}": number for instance, number in value.items()}
+            fields |= {f"{name}_{instance}": number for instance, number in value.items()}
         elif name == "interruptions":
-            found |= {"interruptions": value} if "%" in value else {"interruptions": "day", "per_day": float(value)}
+            fields |= {"interruptions": value} if "%" in value else {"interruptions": "day", "per_day": float(value)}
         elif name == "with_loading":
-            found["loading"] = "overhead"
+            fields["loading"] = "overhead"
         elif name == "images_per_s_per_vcpu":
             # 120 is the default.
-            found |= {"loading": "vcpus"} | ({} if value == 120 else {name: value})
+            fields |= {"loading": "vcpus"} | ({} if value == 120 else {name: value})
         elif name == "certainty":
-            found["certainty"] = round(100 * value)
+            fields["certainty"] = round(100 * value)
         elif name == "gpu_count":
-            found["gpu_count"] = [str(value)]
+            fields["gpu_count"] = [str(value)]
         elif name == "second":
-            found |= {"second": True, "second_sample": value}
+            fields |= {"second": True, "second_sample": value}
         elif name == "parameters":
-            found["network"] = f"{value:.0f}"
+            fields["network"] = f"{value:.0f}"
         else:
-            found[names.get(name, name)] = value
-    return found
+            fields[names.get(name, name)] = value
+    return fields
 
 
 def query(case: Case) -> dict[str, str]:
@@ -159,7 +159,7 @@ def query(case: Case) -> dict[str, str]:
     shown = {"sample": case.sample}
     if "anchor" in case.fields:
         # A sample is of its own GPU.
-        profile = next(one.profile for one in load_samples() if one.name == case.sample)
+        profile = next(sample.profile for sample in load_samples() if sample.name == case.sample)
         shown = {"source": "upload", "profile": profile_to_link_text(profile)}
     return {**shown, **{key: text(value) for key, value in settings(case).items()}}
 
@@ -233,12 +233,12 @@ def test_cards_bars_and_dialog_are_the_command_line_s(open_app, samples, capsys,
     if (fit := document["memory"].get("p3.2xlarge")) and fit["largest_batch"]:
         assert f"up to batch {fit['largest_batch']:,}" in dialog
     numbers = {(format_usd(plan["total_usd"]), unit.words(plan["total_s"])) for plan in plans.values()}
-    found = [card for card in map(re.compile(r"\n(\$\S+)(?: :small.*?)? · (\S+ \w+)").search, texts) if card]
-    assert found and {(card[1], card[2]) for card in found} <= numbers
+    shown_cards = [card for card in map(re.compile(r"\n(\$\S+)(?: :small.*?)? · (\S+ \w+)").search, texts) if card]
+    assert shown_cards and {(card[1], card[2]) for card in shown_cards} <= numbers
     rentable = [plan for plan in plans.values() if plan["status"] != "retired"] or [*plans.values()]
     cheapest = min(rentable, key=lambda plan: plan["total_usd"])
     if not {"deadline_hours", "budget_usd"} & set(fields):
-        assert found[0][1] == format_usd(cheapest["total_usd"]), "the cheapest card has the lowest number"
+        assert shown_cards[0][1] == format_usd(cheapest["total_usd"]), "the cheapest card has the lowest number"
     drawn_s, drawn_usd = (
         [row["value"] for row in drawn_bars(app)[key] if row["value"] is not None]
         for key in ("latency-bars", "cost-bars")
@@ -353,12 +353,12 @@ def test_a_log_of_a_finished_training(open_app, port, capsys, tmp_path):
 
 def _anchored(samples, case: Case) -> dict[str, Any]:
     sample = samples[case.sample]
-    found = {"anchor": sample.anchor, "latency_ms": sample.latency_ms, "images": 1_281_167, "epochs": 90} | case.fields
-    if found["latency_ms"] is None:
-        found = {name: value for name, value in found.items() if name != "latency_ms"} | {"without_latency": True}
-    if "second" in found:
-        found["second_latency_ms"] = samples[found["second"]].latency_ms
-    return found | {"include_retired": True}
+    asked = {"anchor": sample.anchor, "latency_ms": sample.latency_ms, "images": 1_281_167, "epochs": 90} | case.fields
+    if asked["latency_ms"] is None:
+        asked = {name: value for name, value in asked.items() if name != "latency_ms"} | {"without_latency": True}
+    if "second" in asked:
+        asked["second_latency_ms"] = samples[asked["second"]].latency_ms
+    return asked | {"include_retired": True}
 
 
 def by_command(samples, case: Case, capsys) -> dict:

@@ -63,12 +63,12 @@ def traces(app) -> list[dict]:
 
 def curves(app) -> dict[str, dict[float, str]]:
     """GPU and cloud -> size -> what the curve says there."""
-    found: dict[str, dict[float, str]] = {}
+    values: dict[str, dict[float, str]] = {}
     for trace in traces(app):
         for size, text in zip(trace["x"], trace.get("customdata", ()), strict=False):
             name, _, words = text.partition(": ")
-            found.setdefault(name.removesuffix(" (anchor)"), {})[size] = words
-    return found
+            values.setdefault(name.removesuffix(" (anchor)"), {})[size] = words
+    return values
 
 
 @pytest.mark.parametrize("preset", ["original", "aws", "gpus", "all"])
@@ -198,7 +198,7 @@ def test_a_typed_latency_wins_until_its_field_is_emptied(open_app, models):
     assert (
         10 not in fields(app) and 100 not in fields(app) and "Your latencies were for V100 SXM." in lines(app.caption)
     )
-    next(one for one in app.button if one.label == "Use them for T4").click().run()
+    next(button for button in app.button if button.label == "Use them for T4").click().run()
     assert fields(app) == (10, 100)
     expected = scale(models, "g4dn.xlarge", "batch", 10, 100, 128)
     assert app.metric[0].value == f"{format_ms(expected.latency_ms)}/step"

@@ -126,9 +126,9 @@ def test_what_does_not_fit_is_pale_and_dotted_from_the_largest_that_does():
 
 @pytest.mark.parametrize(("limit", "strokes"), [(None, 1), (256, 1), (8, 1), (16, 2)])
 def test_a_curve_that_fits_or_does_not_fit_at_all_is_one_line(limit, strokes):
-    found = lines(checked(curves([curve(largest_fit=limit)], LATENCY, BATCH)))
-    assert len(found) == strokes
-    assert (found[-1].line.dash == "dot") is (limit in (8, 16))
+    drawn = lines(checked(curves([curve(largest_fit=limit)], LATENCY, BATCH)))
+    assert len(drawn) == strokes
+    assert (drawn[-1].line.dash == "dot") is (limit in (8, 16))
 
 
 def test_a_curve_has_a_band_is_straight_in_the_logarithms_and_may_have_a_linear_axis():

@@ -150,13 +150,13 @@ def test_only_the_release_that_was_tried_may_be_installed_and_one_module_uses_wh
 
 
 def imported_of_streamlit(path: Path) -> set[str]:
-    found: set[str] = set()
+    imported: set[str] = set()
     for node in ast.walk(syntax_tree(path)):
         if isinstance(node, ast.ImportFrom):
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+            imported |= {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-    return {name for name in found if name.partition(".")[0] == "streamlit"}
+            imported |= {alias.name for alias in node.names}
+    return {name for name in imported if name.partition(".")[0] == "streamlit"}
 
 
 def test_the_server_asks_nobody_for_its_address_and_tells_nobody_of_its_checkout(monkeypatch):

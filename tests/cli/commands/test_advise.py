@@ -186,12 +186,12 @@ def profiled(samples):
 
 
 def test_a_measured_step_on_more_and_more_gpus(document):
-    found = document("scaleout", *MEASURED, "--images", 1_000_000)
-    curve = found["curve"]
+    answer = document("scaleout", *MEASURED, "--images", 1_000_000)
+    curve = answer["curve"]
     assert [row["gpus"] for row in curve] == [1, 2, 4, 8, 16, 32, 64]
     one, eight, sixteen = curve[0], curve[3], curve[4]
     assert (one["latency_ms"], one["low_ms"], one["speed_up"], one["nodes"]) == (203, None, 1, 1)
-    assert (eight["batch_size"], sixteen["nodes"], found["one_gpu"]["basis"]) == (512, 2, "given")
+    assert (eight["batch_size"], sixteen["nodes"], answer["one_gpu"]["basis"]) == (512, 2, "given")
     for fewer, more in pairwise(curve):
         assert more["efficiency"] < fewer["efficiency"] and more["speed_up"] <= more["gpus"]
         assert 203 <= more["low_ms"] <= more["latency_ms"] <= more["high_ms"]
@@ -199,22 +199,22 @@ def test_a_measured_step_on_more_and_more_gpus(document):
     assert eight["epoch_s"] == pytest.approx(-(-1_000_000 // 512) * eight["latency_ms"] / 1000)
     assert set(eight["by_strategy_ms"]) == {"ring", "tree", "ps-cpu", "ps-gpu"}
     assert eight["by_strategy_ms"]["ring"] == eight["latency_ms"]
-    assert (found["parameters"], found["network"], found["gpu"]) == (25_557_032, "resnet50", "Tesla V100-SXM2-16GB")
+    assert (answer["parameters"], answer["network"], answer["gpu"]) == (25_557_032, "resnet50", "Tesla V100-SXM2-16GB")
     # It ran: nobody asks whether it fits.
-    assert {row["fits_in_memory"] for row in (*curve, *found["offers"])} == {None}
+    assert {row["fits_in_memory"] for row in (*curve, *answer["offers"])} == {None}
 
 
 def test_from_a_profile_every_offer_has_its_own_step(document, profiled):
-    found = document("scaleout", *profiled, "--gpus", "1,8")
+    answer = document("scaleout", *profiled, "--gpus", "1,8")
     predicted = document("predict", *profiled[:-2])["predictions"]
     by_instance = {row["instance"]: row["latency_ms"] for row in predicted}
-    assert found["curve"][0]["latency_ms"] == by_instance["g4dn.xlarge"]
-    assert len(found["offers"]) > 80
-    for row in found["offers"]:
+    assert answer["curve"][0]["latency_ms"] == by_instance["g4dn.xlarge"]
+    assert len(answer["offers"]) > 80
+    for row in answer["offers"]:
         assert row["one_gpu_ms"] == pytest.approx(by_instance[row["instance"]])
         assert row["latency_ms"] >= row["one_gpu_ms"]
-    assert [row["epoch_usd"] for row in found["offers"]] == sorted(row["epoch_usd"] for row in found["offers"])
-    assert unexpected(found["warnings"]) == []
+    assert [row["epoch_usd"] for row in answer["offers"]] == sorted(row["epoch_usd"] for row in answer["offers"])
+    assert unexpected(answer["warnings"]) == []
     amp = document("scaleout", *profiled, "--gpus", "1,8", "--precision", "amp", "--gradients", "fp16")
     step_ms = {row["instance"]: row["one_gpu_ms"] for row in amp["offers"]}
     assert step_ms.keys() <= by_instance.keys() and step_ms["p3.16xlarge"] != by_instance["p3.16xlarge"]
@@ -223,8 +223,8 @@ def test_from_a_profile_every_offer_has_its_own_step(document, profiled):
 def test_a_batch_of_all_is_shared(document, run, refused, profiled):
     assert "give one" in refused("scaleout", *profiled, "--batch", 64, "--global-batch", 512)
     sizes = ("--profiled-batch", 16, "--profiled-pixels", 128, "--global-batch", 256)
-    found = document("scaleout", *profiled, *sizes, "--instance", "p3.16xlarge")
-    curve = {row["gpus"]: row for row in found["curve"]}
+    answer = document("scaleout", *profiled, *sizes, "--instance", "p3.16xlarge")
+    curve = {row["gpus"]: row for row in answer["curve"]}
     assert {row["batch_size"] for row in curve.values()} == {256} and curve[8]["batch_per_gpu"] == 32
     carried = document("cost", *profiled[:-2], *sizes[:4], "--at-batch", 32, "--images", 1000, "--every-offer")["rows"]
     own = next(row["latency_ms"] for row in carried if row["instance"] == "p3.16xlarge")
@@ -233,24 +233,24 @@ def test_a_batch_of_all_is_shared(document, run, refused, profiled):
     assert curve[8]["over_one"] < curve[8]["speed_up"], "small batches keep a GPU less busy"
     assert "vs. 1 GPU: relative to" in run("scaleout", *profiled, *sizes)[1]
     # Beyond some number the network takes longer than it saves: that is said.
-    assert found["last_paying"] == 8
+    assert answer["last_paying"] == 8
     # Numbers that can't share the batch are left out.
-    found = document("scaleout", *profiled, *sizes[:4], "--global-batch", 96)
-    assert [row["gpus"] for row in found["curve"]] == [1, 2, 4, 8, 16, 32]
+    answer = document("scaleout", *profiled, *sizes[:4], "--global-batch", 96)
+    assert [row["gpus"] for row in answer["curve"]] == [1, 2, 4, 8, 16, 32]
 
 
 def test_what_does_not_fit_in_memory_is_said_and_comes_last(document, run, samples):
     """As `advise` judges the same step."""
     path = samples["vgg16-224px-b16-g3s"].path
     asked = (path, "--anchor", "g3s.xlarge", "--batch", 512, "--network", "VGG16", "--gpu", "T4,H100")
-    found = document("scaleout", *asked)
-    left = [row["fits_in_memory"] == "does not fit" for row in found["offers"]]
-    assert {row["fits_in_memory"] for row in found["offers"] if "T4" in row["gpu"]} == {"does not fit"}
-    assert {row["fits_in_memory"] for row in found["offers"] if "H100" in row["gpu"]} == {"fits"}
+    answer = document("scaleout", *asked)
+    left = [row["fits_in_memory"] == "does not fit" for row in answer["offers"]]
+    assert {row["fits_in_memory"] for row in answer["offers"] if "T4" in row["gpu"]} == {"does not fit"}
+    assert {row["fits_in_memory"] for row in answer["offers"] if "H100" in row["gpu"]} == {"fits"}
     assert left == sorted(left), "does not fit: last"
     out_of = document(*("advise", *asked[:3], "--at-batch", 512, "--images", 1000, "--whole-nodes"), "--gpu", "T4,H100")
     named = {row["instance"]: row["reason"] for row in out_of["excluded"]}
-    for row in found["offers"]:
+    for row in answer["offers"]:
         assert ("does not fit" in named.get(row["instance"], "")) == (row["fits_in_memory"] == "does not fit")
     # The curve is on the anchor's own GPU, 8 GiB; a smaller part of a batch is a smaller step.
     sizes = ("--profiled-batch", 16, "--profiled-pixels", 224, "--global-batch", 512, "--gpus", "1,32")
@@ -320,10 +320,10 @@ def test_how_many_gpus_for_a_deadline_a_budget_or_neither(document):
 
 def test_the_network_between_machines_is_given_the_offer_s_own_or_unknown(document, refused):
     asked = ("scaleout", *MEASURED, "--gpus", "8,16")
-    found = {gbit: document(*asked, "--network-gbit-per-s", gbit) for gbit in (10, 100, 200, 3200)}
-    ms = {gbit: answer["curve"][1]["latency_ms"] for gbit, answer in found.items()}
+    answers = {gbit: document(*asked, "--network-gbit-per-s", gbit) for gbit in (10, 100, 200, 3200)}
+    ms = {gbit: answer["curve"][1]["latency_ms"] for gbit, answer in answers.items()}
     assert ms[10] > ms[100] > ms[200] > ms[3200] > 203
-    assert {answer["curve"][0]["latency_ms"] for answer in found.values()} == {
+    assert {answer["curve"][0]["latency_ms"] for answer in answers.values()} == {
         document(*asked)["curve"][0]["latency_ms"]
     }
     unknown = document(*asked)

@@ -27,14 +27,14 @@ def keras_file(path):
 
 def test_the_document_is_as_documented(document, run):
     asked = ("estimate", "resnet50", "--pixels", 224, "--batch", 32, *TARGETS, "--images", 50_000)
-    found = document(*asked)
-    assert [row["instance"] for row in found["estimates"]] == ["g4dn.xlarge", "p3.2xlarge"]
-    row = found["estimates"][0]
+    answer = document(*asked)
+    assert [row["instance"] for row in answer["estimates"]] == ["g4dn.xlarge", "p3.2xlarge"]
+    row = answer["estimates"][0]
     assert row["low_ms"] < row["latency_ms"] < row["high_ms"] and row["by_method"] == {"rates": row["latency_ms"]}
     # 50,000 images are 1,563 steps of 32.
     assert row["epoch_s"] == pytest.approx(1_563 * row["latency_ms"] / 1_000)
     assert row["epoch_usd"] == pytest.approx(row["epoch_s"] / 3_600 * row["usd_per_hour"])
-    assert found["counts"]["parameters"] == 25_557_032
+    assert answer["counts"]["parameters"] == 25_557_032
     status, out, err = run(*asked)
     assert status == 0 and "keras/ResNet50" in err
     assert "resnet50, 224 pixels, batch 32, no profile" in out and "$/epoch" in out
@@ -44,15 +44,15 @@ def test_epochs_print_totals_a_gpu_needs_no_offer_and_a_name_from_a_hub_is_no_pa
     asked = ("estimate", "resnet50", "--batch", 32, "--images", 50_000, "--epochs", 90)
     _, out, _ = run(*asked, *TARGETS)
     assert "time/90 epochs" in out and "$/90 epochs" in out
-    found = document("estimate", "resnet50", "--batch", 32, "--targets", "TITAN Xp")
-    assert found["estimates"] == [] and [row["gpu"] for row in found["gpus"]] == ["TITAN Xp"]
-    assert found["gpus"][0]["low_ms"] < found["gpus"][0]["latency_ms"] < found["gpus"][0]["high_ms"]
-    assert found["memory"]["TITAN Xp"]["verdict"] == "fits" and found["memory"]["TITAN Xp"]["largest_batch"] > 32
+    answer = document("estimate", "resnet50", "--batch", 32, "--targets", "TITAN Xp")
+    assert answer["estimates"] == [] and [row["gpu"] for row in answer["gpus"]] == ["TITAN Xp"]
+    assert answer["gpus"][0]["low_ms"] < answer["gpus"][0]["latency_ms"] < answer["gpus"][0]["high_ms"]
+    assert answer["memory"]["TITAN Xp"]["verdict"] == "fits" and answer["memory"]["TITAN Xp"]["largest_batch"] > 32
     _, out, _ = run("estimate", "resnet50", "--batch", 1024, "--targets", "RTX 2080 Ti", "--precision", "bf16")
     assert "GeForce RTX 2080 Ti: " in out and " per step (" in out and "memory: does not fit, max" in out
     assert "BF16 at FP32 speed" in out and "instance" not in out
-    found = document("estimate", "timm/convnext_tiny.fb_in1k", "--batch", 8, *TARGETS)
-    assert found["network"] == "timm/convnext_tiny"
+    answer = document("estimate", "timm/convnext_tiny.fb_in1k", "--batch", 8, *TARGETS)
+    assert answer["network"] == "timm/convnext_tiny"
 
 
 def test_targets_are_instances_or_gpus_with_their_offers_or_alone_as_for_predict(document, refused, repository):
@@ -63,15 +63,15 @@ def test_targets_are_instances_or_gpus_with_their_offers_or_alone_as_for_predict
     }
     named, alone = {}, {}
     for key, command in commands.items():
-        found = document(*command, "--targets", "A100,TITAN Xp,p3.2xlarge")
-        named[key] = {row["gpu"] for row in found[key]} - {"Tesla T4"}
-        (alone[key],) = found["gpus"]
+        answer = document(*command, "--targets", "A100,TITAN Xp,p3.2xlarge")
+        named[key] = {row["gpu"] for row in answer[key]} - {"Tesla T4"}
+        (alone[key],) = answer["gpus"]
         assert set(alone[key]) == {"gpu", "latency_ms", "low_ms", "high_ms", "basis", "note"}
         assert alone[key]["low_ms"] < alone[key]["latency_ms"] < alone[key]["high_ms"]
-        assert found["memory"]["TITAN Xp"]["verdict"] == "fits"
+        assert answer["memory"]["TITAN Xp"]["verdict"] == "fits"
         # A GPU's row changes no other one.
-        assert found[key] == document(*command, "--targets", "A100,p3.2xlarge")[key]
-        assert found["gpus"] == document(*command, "--targets", "TITAN Xp")["gpus"]
+        assert answer[key] == document(*command, "--targets", "A100,p3.2xlarge")[key]
+        assert answer["gpus"] == document(*command, "--targets", "TITAN Xp")["gpus"]
         for target in ("RTX 3090", "TITAN Xp", "p3.2xlarge"):
             assert refused(*command, "--targets", target, "--provider", "gcp").startswith(
                 f"Not among the selected offers: {target}."
@@ -88,8 +88,8 @@ def test_targets_are_instances_or_gpus_with_their_offers_or_alone_as_for_predict
 def test_a_profile_is_shown_beside_and_their_disagreement_told(document, run, repository):
     trace = repository / "sample_traces" / "vgg16-224px-b16-g3s.json"
     asked = ("estimate", "PROFET VGG16", "--batch", 16, *TARGETS, "--profile", trace, "--anchor", "g3s.xlarge")
-    found = document(*asked)
-    stated = {row["instance"]: row for row in found["profile"]["disagreements"]}
+    answer = document(*asked)
+    stated = {row["instance"]: row for row in answer["profile"]["disagreements"]}
     row = stated["p3.2xlarge"]
     assert row["ratio"] == pytest.approx(row["estimated_ms"] / row["profiled_ms"]) and row["overlap"] in (True, False)
     assert set(stated) == {"g4dn.xlarge", "p3.2xlarge"}
@@ -111,10 +111,10 @@ def test_a_keras_file_is_answered_in_a_process_without_tensorflow(tmp_path, repo
     )
     ended = subprocess.run([sys.executable, "-c", code], cwd=repository, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
-    found = json.loads(ended.stdout)
+    content = json.loads(ended.stdout)
     # 3 x 3 x 3 x 8 + 8, 3 x 3 x 8 x 16 + 16, 32 x 32 x 16 x 10 + 10.
-    assert found["counts"]["parameters"] == 224 + 1_168 + 163_850
-    assert len(found["estimates"]) > 100 and found["network"] == "mine.keras"
+    assert content["counts"]["parameters"] == 224 + 1_168 + 163_850
+    assert len(content["estimates"]) > 100 and content["network"] == "mine.keras"
 
 
 @pytest.mark.parametrize(

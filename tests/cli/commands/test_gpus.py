@@ -23,8 +23,8 @@ def own(tmp_path, monkeypatch) -> Path:
 
 
 def predicted(document, sample) -> dict:
-    found = document("predict", sample.path, "--anchor", sample.anchor, "--latency-ms", sample.latency_ms)
-    return {row["instance"]: row for row in found["predictions"]}
+    answer = document("predict", sample.path, "--anchor", sample.anchor, "--latency-ms", sample.latency_ms)
+    return {row["instance"]: row for row in answer["predictions"]}
 
 
 def test_an_added_gpu_is_predicted_listed_and_priced(document, sample, own):

@@ -24,9 +24,9 @@ def test_inspect_tells_format_totals_and_what_was_ignored_or_unknown(document, r
     unknown = "Device_Nothing_like_it_at_all"
     operations = {"Device_Conv2DBackpropInput": 750.0, unknown: 250.0, "Host_IDLE": 5.0, "note": 1}
     path = written(tmp_path, {"operations": operations, "meta": {"batch_size": 8}})
-    found = document("inspect", path)
-    clusters, diagnosis = found.pop("clusters"), found.pop("diagnosis")
-    assert found == {
+    answer = document("inspect", path)
+    clusters, diagnosis = answer.pop("clusters"), answer.pop("diagnosis")
+    assert answer == {
         "format": "PROFET JSON, version 2",
         "operations_us": {"Device_Conv2DBackpropInput": 750.0, unknown: 250.0, "Host_IDLE": 5.0},
         "device_total_us": 1000.0,
@@ -138,9 +138,9 @@ def test_a_file_is_replaced_only_if_told_to_and_json_says_what_was_written(conve
     assert convert(trace, "-o", "out.json", "--force")[0] == 0
     assert read_profile(target.read_bytes()).operations == GPU_STEP_US
     status, out, _ = convert(trace, "-o", "other.json", "--format", "json")
-    found = json.loads(out)
-    assert (status, found["written"], found["operations"], found["steps"]) == (0, "other.json", 9, 1)
-    assert found["steps_basis"] == read_profile(trace.read_bytes()).steps_basis
+    content = json.loads(out)
+    assert (status, content["written"], content["operations"], content["steps"]) == (0, "other.json", 9, 1)
+    assert content["steps_basis"] == read_profile(trace.read_bytes()).steps_basis
 
 
 @pytest.mark.usefixtures("convert")

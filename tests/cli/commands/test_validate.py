@@ -26,8 +26,8 @@ def measured(monkeypatch, models):
 
     def measure(name: str) -> dict:
         part = reports.PARTS[name]
-        found = json.loads((models / part.report_name).read_text())
-        figures = {key: value for key, value in found.items() if key != "made" and not key.endswith("checksum")}
+        content = json.loads((models / part.report_name).read_text())
+        figures = {key: value for key, value in content.items() if key != "made" and not key.endswith("checksum")}
         monkeypatch.setitem(reports.PARTS, name, replace(part, make=lambda task: figures))
         return figures
 
@@ -59,8 +59,8 @@ def test_a_damaged_file_is_said_before_the_work(refused, tmp_path):
 @pytest.mark.training
 def test_its_json_is_the_report_and_its_text_the_card_with_tables_in_columns(run, document, measured, name):
     figures = measured(name)
-    found = document("validate", f"--{name}")
-    assert {key: value for key, value in found.items() if key in figures} == figures
+    answer = document("validate", f"--{name}")
+    assert {key: value for key, value in answer.items() if key in figures} == figures
     status, out, _ = run("validate", f"--{name}")
     assert status == 0 and "|" not in out
     lines = [line.split() for line in out.splitlines()]
@@ -91,8 +91,8 @@ def test_report_and_card_are_written_beside_the_models(run, measured, models, na
 
 @pytest.mark.training
 def test_it_prints_the_card_and_writes_it(document, run, tmp_path):
-    found = document("validate", "--manycore")
-    assert found["speedup"] == manycore_rows("large", [244])[0] and len(found["rows"]) == 33
+    answer = document("validate", "--manycore")
+    assert answer["speedup"] == manycore_rows("large", [244])[0] and len(answer["rows"]) == 33
     status, out, _ = run("validate", "--manycore", "--card", "--models", tmp_path)
     assert status == 0
     rows = [line.split() for line in out.splitlines()]
@@ -119,20 +119,20 @@ def folder(tmp_path, samples):
 
 
 def test_one_document_and_its_tables(run, document, folder):
-    found = document("validate", "--real", folder)
-    assert set(found) >= {"pairs", "profiles", "read", "mean"}
-    (check,) = found["profiles"]
+    answer = document("validate", "--real", folder)
+    assert set(answer) >= {"pairs", "profiles", "read", "mean"}
+    (check,) = answer["profiles"]
     error = 100 * abs(check["with_latency"]["latency_ms"] / check["truth_ms"] - 1)
-    assert found["mean"]["mape_with_latency"] == pytest.approx(error)
-    assert found["pairs"][0] == {
-        **found["mean"],
+    assert answer["mean"]["mape_with_latency"] == pytest.approx(error)
+    assert answer["pairs"][0] == {
+        **answer["mean"],
         "anchor": "g4dn.xlarge",
         "anchor_gpu": "T4",
         "target": "p3.2xlarge",
         "target_gpu": "V100",
         "basis": "measured",
     }
-    assert [(row["profile"], row["steps_right"]) for row in found["read"]] == [("t4.json", False), ("bad.json", None)]
+    assert [(row["profile"], row["steps_right"]) for row in answer["read"]] == [("t4.json", False), ("bad.json", None)]
 
     status, out, _ = run("validate", "--real", folder)
     assert status == 0

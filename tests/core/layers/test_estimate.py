@@ -58,21 +58,21 @@ def ask(models, catalog):
 
 
 def test_every_offer_whose_gpu_has_a_data_sheet_is_answered(models, catalog, ask):
-    found = ask(counts_of("resnet50"), targets=None)
-    assert {row.instance for row in found.rows} >= set(MEASURED)
-    assert {catalog[row.instance].gpu for row in found.rows} == {offer.gpu for offer in catalog.values()}
-    assert all(row.interval.low_ms < row.latency_ms < row.interval.high_ms for row in found.rows)
-    assert set(found.fits) == {row.instance for row in found.rows} == set(found.regimes)
+    answer = ask(counts_of("resnet50"), targets=None)
+    assert {row.instance for row in answer.rows} >= set(MEASURED)
+    assert {catalog[row.instance].gpu for row in answer.rows} == {offer.gpu for offer in catalog.values()}
+    assert all(row.interval.low_ms < row.latency_ms < row.interval.high_ms for row in answer.rows)
+    assert set(answer.fits) == {row.instance for row in answer.rows} == set(answer.regimes)
 
 
 def test_a_measured_step_is_found_again(ask):
     # Medians of the measurements (PROFET): ResNet50, 224 pixels, batch 32.
     measured = {"g3s.xlarge": 482.7, "g4dn.xlarge": 287.8, "p2.xlarge": 844.4, "p3.2xlarge": 104.2}
-    found = ask(counts_of("PROFET ResNet50"), targets=MEASURED)
-    for row in found.rows:
+    answer = ask(counts_of("PROFET ResNet50"), targets=MEASURED)
+    for row in answer.rows:
         assert row.latency_ms == pytest.approx(measured[row.instance], rel=0.08)
         assert row.interval.low_ms < measured[row.instance] < row.interval.high_ms
-        assert (row.basis, found.regimes[row.instance]) == (Basis.MEASURED, Regime.INTERPOLATION)
+        assert (row.basis, answer.regimes[row.instance]) == (Basis.MEASURED, Regime.INTERPOLATION)
 
 
 #: Published steps of networks that people train: GPU, precision, training code, batch -> milliseconds.
@@ -95,8 +95,8 @@ def test_one_network_of_several_libraries_has_nearly_one_answer(ask):
         for gpu, precision in (("GeForce RTX 3090", "amp"), ("Tesla V100-SXM2-16GB", "fp32")):
             asked = {"targets": [gpu], "precision": precision}
             steps = [ask(counts_of(name, pixels), 64, name=name, **asked) for name in names if len(names) > 1]
-            found = [step.gpus[0].latency_ms if step.gpus else step.rows[0].latency_ms for step in steps]
-            apart += [max(found) / min(found) - 1] if found else []
+            latencies_ms = [step.gpus[0].latency_ms if step.gpus else step.rows[0].latency_ms for step in steps]
+            apart += [max(latencies_ms) / min(latencies_ms) - 1] if latencies_ms else []
     # Keras pads in layers of their own.
     assert np.median(apart) < 0.02 and np.quantile(apart, 0.9) < 0.1 and max(apart) < 0.15
 
@@ -104,10 +104,10 @@ def test_one_network_of_several_libraries_has_nearly_one_answer(ask):
 @pytest.mark.parametrize(("name", "pixels", "gpu", "precision", "code", "batch", "measured_ms"), PUBLISHED)
 def test_depthwise_networks_are_within_their_interval(ask, name, pixels, gpu, precision, code, batch, measured_ms):
     network = counts_of(name, pixels)
-    found = ask(network, batch, name=name, targets=[gpu], precision=precision, training_code=code)
-    (step,) = found.gpus
+    answer = ask(network, batch, name=name, targets=[gpu], precision=precision, training_code=code)
+    (step,) = answer.gpus
     interval = step.interval
-    assert not found.rows and step.latency_ms == pytest.approx(measured_ms, rel=0.2)
+    assert not answer.rows and step.latency_ms == pytest.approx(measured_ms, rel=0.2)
     assert interval.low_ms < measured_ms < interval.high_ms
 
 
@@ -140,8 +140,8 @@ def test_of_one_generation_the_gpu_with_no_less_is_not_slower(ask, name):
     pairs = [(one.name, two.name) for one, two in permutations(gpus.values(), 2) if no_less(one, two)]
     assert len(pairs) > 100
     for precision, code in (("fp32", "plain"), ("tf32", "plain"), ("amp", "plain"), ("amp", "channels-last")):
-        found = ask(counts_of(name), 64, name=name, targets=list(gpus), precision=precision, training_code=code)
-        ms = found.gpus.latencies_ms
+        answer = ask(counts_of(name), 64, name=name, targets=list(gpus), precision=precision, training_code=code)
+        ms = answer.gpus.latencies_ms
         wrong = [(one, two) for one, two in pairs if ms[one] > ms[two] * (1 + 1e-9)]
         assert not wrong, (precision, code, wrong)
 
@@ -153,9 +153,9 @@ def test_a_faster_precision_is_never_slower_on_tensor_cores(ask, name):
     gpus = [gpu.name for gpu in load_gpus().values() if gpu.fp16_tensor_dense_tflops]
     for batch_size in (16, 256):
         asked = {"name": name, "targets": gpus}
-        found = [ask(counts_of(name), batch_size, precision=one, **asked) for one in ("fp32", "tf32", "amp")]
+        answers = [ask(counts_of(name), batch_size, precision=one, **asked) for one in ("fp32", "tf32", "amp")]
         for gpu in gpus:
-            fp32, tf32, amp = (one.gpus.latencies_ms[gpu] for one in found)
+            fp32, tf32, amp = (one.gpus.latencies_ms[gpu] for one in answers)
             assert fp32 >= tf32 * (1 - 1e-9) and tf32 >= amp * (1 - 1e-9), (gpu, batch_size)
 
 
@@ -209,8 +209,8 @@ def test_more_bandwidth_or_arithmetic_is_never_slower(models, catalog, name):
 
 def _on(models, catalog, own, name):
     offers = with_offers_of(catalog, [own])
-    found = estimate(models, offers, NetworkStep(counts_of(name, 128), 64), [own.instance])
-    return found.rows[0].latency_ms
+    answer = estimate(models, offers, NetworkStep(counts_of(name, 128), 64), [own.instance])
+    return answer.rows[0].latency_ms
 
 
 def test_regimes_say_what_was_not_measured_and_intervals_are_as_wide(ask):
@@ -218,13 +218,13 @@ def test_regimes_say_what_was_not_measured_and_intervals_are_as_wide(ask):
     assert measured_network(known) == measured_network(counts_of("PROFET VGG16", 224, 17)) == "PROFET VGG16"
     assert measured_network(replace(known, parameters=23)) is measured_network(other) is None
     asked = [(known, 256), (known, 257), (replace(other, parameters=1), 32)]
-    found = [ask(network, batch, targets=["p3.2xlarge", "verda/1B200.30V"]).regimes for network, batch in asked]
-    assert [row["p3.2xlarge"] for row in found] == [Regime.INTERPOLATION, Regime.LARGER_BATCH, Regime.UNSEEN_NETWORK]
-    assert found[0]["verda/1B200.30V"] is Regime.UNSEEN_GPU and found[2]["verda/1B200.30V"] is Regime.UNSEEN_BOTH
-    found = ask(counts_of("densenet121"), 256, targets=["p3.2xlarge", "verda/1B200.30V", "A2"], precision="fp32")
-    widths = {row.instance: row.interval.log_half_width for row in found.rows}
+    answers = [ask(network, batch, targets=["p3.2xlarge", "verda/1B200.30V"]).regimes for network, batch in asked]
+    assert [row["p3.2xlarge"] for row in answers] == [Regime.INTERPOLATION, Regime.LARGER_BATCH, Regime.UNSEEN_NETWORK]
+    assert answers[0]["verda/1B200.30V"] is Regime.UNSEEN_GPU and answers[2]["verda/1B200.30V"] is Regime.UNSEEN_BOTH
+    answer = ask(counts_of("densenet121"), 256, targets=["p3.2xlarge", "verda/1B200.30V", "A2"], precision="fp32")
+    widths = {row.instance: row.interval.log_half_width for row in answer.rows}
     # No GPU of B200's generation has many measured steps; of A2's generation others have.
-    assert widths["p3.2xlarge"] < by_name(found.gpus)["A2"].interval.log_half_width < widths["verda/1B200.30V"]
+    assert widths["p3.2xlarge"] < by_name(answer.gpus)["A2"].interval.log_half_width < widths["verda/1B200.30V"]
     # What was measured is surer than what was not.
     known = ask(counts_of("PROFET VGG16"), targets=["p3.2xlarge"]).rows[0]
     assert known.interval.log_half_width < widths["p3.2xlarge"]
@@ -258,11 +258,11 @@ def test_networks_without_convolution_and_attention_are_refused_and_transformers
 
 
 def test_batches_smaller_than_most_that_were_measured_have_a_wider_interval(ask):
-    found = {batch: ask(counts_of("resnet50"), batch, targets=["lambda/gpu_1x_a100"]) for batch in (3, 12)}
-    intervals = {batch: answer.rows[0].interval for batch, answer in found.items()}
+    answers = {batch: ask(counts_of("resnet50"), batch, targets=["lambda/gpu_1x_a100"]) for batch in (3, 12)}
+    intervals = {batch: answer.rows[0].interval for batch, answer in answers.items()}
     wide, usual = (intervals[batch].high_ms / intervals[batch].low_ms for batch in (3, 12))
     assert wide > 1.5 * usual
-    assert codes(found[3]) == [Code.SMALL_BATCH] and codes(found[12]) == []
+    assert codes(answers[3]) == [Code.SMALL_BATCH] and codes(answers[12]) == []
 
 
 def test_images_smaller_than_any_that_was_measured_have_a_wider_interval(ask):
@@ -329,8 +329,8 @@ def test_work_and_step_by_hand():
 def test_modes_are_the_precision_that_a_gpu_has_and_rates_follow_the_peaks(models):
     gpus = load_gpus()
     asked = [("Tesla K80", "amp"), ("Tesla V100-SXM2-16GB", "tf32"), ("A10G", "tf32"), ("A10G", "bf16")]
-    found = [mode_of(gpus[gpu], precision, "channels-last") for gpu, precision in asked]
-    assert found == [Mode.HALF_PLAIN_CORES, Mode.FP32, Mode.TF32, Mode.HALF_CHANNELS_LAST]
+    modes = [mode_of(gpus[gpu], precision, "channels-last") for gpu, precision in asked]
+    assert modes == [Mode.HALF_PLAIN_CORES, Mode.FP32, Mode.TF32, Mode.HALF_CHANNELS_LAST]
     assert mode_of(gpus["A10G"], "amp", "plain") is Mode.HALF
     cases = {case_of(counts_of(name)) for name in ("resnet50", "mobilenet_v2", "mobilevit_s", "vit_b_16")}
     assert cases == set(Case) and case_key(Case.ORDINARY, Mode.FP32, 15) != case_key(Case.ORDINARY, Mode.FP32, 16)
@@ -374,8 +374,8 @@ def test_a_cache_makes_small_tensors_faster_and_no_larger_batch_faster(models):
 )
 def test_newer_and_larger_gpus_are_faster_on_tensor_cores(ask, names, network):
     for precision, batch_size in (("tf32", 16), ("tf32", 256), ("amp", 16), ("amp", 256)):
-        found = by_name(ask(counts_of(network), batch_size, targets=names, precision=precision).gpus)
-        assert all(found[one].latency_ms >= found[other].latency_ms for one, other in pairwise(names))
+        steps = by_name(ask(counts_of(network), batch_size, targets=names, precision=precision).gpus)
+        assert all(steps[one].latency_ms >= steps[other].latency_ms for one, other in pairwise(names))
 
 
 def test_measured_steps_correct_the_same_network():

@@ -72,9 +72,9 @@ def test_what_is_no_time_is_refused_in_one_line(text):
 
 
 def test_a_text_names_its_gpu_and_batch_and_an_epoch_needs_its_images():
-    found = (MeasuredTime("RTX 4090", 64, 46.0), MeasuredTime("T4", 32, 200.0))
-    assert measured_times(["RTX 4090=46ms", "T4@32 = 5it/s"], 64) == found
-    assert measured_times({"RTX 4090": "46ms", "T4@32": "5it/s"}, 64) == found
+    times = (MeasuredTime("RTX 4090", 64, 46.0), MeasuredTime("T4", 32, 200.0))
+    assert measured_times(["RTX 4090=46ms", "T4@32 = 5it/s"], 64) == times
+    assert measured_times({"RTX 4090": "46ms", "T4@32": "5it/s"}, 64) == times
     for text in ("46ms", "=46ms", "RTX 4090=", "RTX 4090@x=46ms", "RTX 4090@0=46ms", "RTX 4090=14min/epoch"):
         with pytest.raises(InputError):
             measured_times([text], 64)
@@ -88,15 +88,15 @@ def ask(models, catalog):
     def asked(*times, batch_size=64, name="resnet50", pixels=None, **more):
         step = NetworkStep(counts_of(name, pixels), batch_size, name, **more)
         measured = [measured_step(models, catalog, MeasuredTime(*one)) for one in times]
-        found = estimate(models, catalog, step, TARGETS, measured)
-        return found, by_name(found.gpus) | by_name(found.rows)
+        answer = estimate(models, catalog, step, TARGETS, measured)
+        return answer, by_name(answer.gpus) | by_name(answer.rows)
 
     return asked
 
 
 def test_the_measured_gpu_keeps_its_number_and_others_move_with_it_their_generation_most(ask):
     _, alone = ask()
-    found, steps = ask(("RTX 4090", 64, 1.3 * alone["GeForce RTX 4090"].latency_ms))
+    answer, steps = ask(("RTX 4090", 64, 1.3 * alone["GeForce RTX 4090"].latency_ms))
     own = steps.pop("GeForce RTX 4090")
     assert (own.latency_ms, own.basis) == (1.3 * alone["GeForce RTX 4090"].latency_ms, Basis.GIVEN)
     ratios = {name: step.latency_ms / alone[name].latency_ms for name, step in steps.items()}
@@ -104,7 +104,7 @@ def test_the_measured_gpu_keeps_its_number_and_others_move_with_it_their_generat
         1.05 < ratio < ratios["L40S"] for name, ratio in ratios.items() if name != "L40S"
     )
     assert all(step.basis is Basis.SCALED and step.log_sd < alone[name].log_sd for name, step in steps.items())
-    assert codes(found)[0] is Code.USUAL
+    assert codes(answer)[0] is Code.USUAL
     # Two numbers say more than one.
     _, both = ask(
         ("RTX 4090", 64, 1.3 * alone["GeForce RTX 4090"].latency_ms), ("L40S", 64, 1.3 * alone["L40S"].latency_ms)
@@ -132,18 +132,18 @@ def test_no_step_gets_faster_as_it_grows_from_a_measured_one(models, catalog, as
     images = [NetworkStep(counts_of(name, size), 64, name) for size in (96, 160, counts.pixels, counts.pixels + 1, 320)]
     for steps in (batches, images):
         curve = [estimate(models, catalog, step, TARGETS, measured) for step in steps]
-        for rows in zip(*((*found.rows, *found.gpus) for found in curve), strict=True):
+        for rows in zip(*((*answer.rows, *answer.gpus) for answer in curve), strict=True):
             assert (np.diff(np.log([row.latency_ms for row in rows])) >= -1e-12).all(), rows[0].instance
 
 
 def test_what_launches_explain_says_little_of_the_gpu(ask):
     _, alone = ask(batch_size=256)
-    found, steps = ask(("RTX 4090", 2, 80.0), batch_size=256)
-    assert Code.LAUNCHES_MEASURED in codes(found)
+    answer, steps = ask(("RTX 4090", 2, 80.0), batch_size=256)
+    assert Code.LAUNCHES_MEASURED in codes(answer)
     for name, step in steps.items():
         assert step.latency_ms == pytest.approx(alone[name].latency_ms, rel=0.1)
-    found, _ = ask(("RTX 4090", 64, 60.0))
-    assert Code.LAUNCHES_MEASURED not in codes(found)
+    answer, _ = ask(("RTX 4090", 64, 60.0))
+    assert Code.LAUNCHES_MEASURED not in codes(answer)
 
 
 def note_of(found):

@@ -118,7 +118,7 @@ def test_what_can_be_chosen_is_listed_and_a_model_of_several_asks_which(models, 
 
 
 def test_known_near_and_foreign_operations(models):
-    found = {
+    placed = {
         row.operation: row
         for row in placements(
             models,
@@ -137,22 +137,22 @@ def test_known_near_and_foreign_operations(models):
             ),
         )
     }
-    known, near, foreign = (found[f"Device_{name}"] for name in ("Conv2D", "Conv3D", "Q" * 40))
+    known, near, foreign = (placed[f"Device_{name}"] for name in ("Conv2D", "Conv3D", "Q" * 40))
     assert known.class_known and known.cluster_known
     assert "Conv2D" in known.cluster.removeprefix("Device_").split("&")
     assert (near.class_known, near.operation_class) == (False, known.operation_class)
     assert (foreign.operation_class, foreign.cluster) == (None, None)
     assert (known.kind, near.kind, foreign.kind) == ("convolution", "convolution", None)
     assert (known.stands_in, near.stands_in, foreign.stands_in) == (False, False, True)
-    assert found["Device_TopKV2"].stands_in and found["Device_TopKV2"].operation_class == "elementwise"
-    communication = found["Device_NcclAllReduce"]
+    assert placed["Device_TopKV2"].stands_in and placed["Device_TopKV2"].operation_class == "elementwise"
+    communication = placed["Device_NcclAllReduce"]
     assert (communication.kind, communication.operation_class) == ("communication", None)
-    assert [name for name, row in found.items() if row.set_aside] == ["Device_NcclAllReduce"]
-    assert (found["Host_DecodeJpeg"].kind, found["Host_DecodeJpeg"].operation_class) == ("input pipeline", None)
-    assert not found["Host_DecodeJpeg"].stands_in
+    assert [name for name, row in placed.items() if row.set_aside] == ["Device_NcclAllReduce"]
+    assert (placed["Host_DecodeJpeg"].kind, placed["Host_DecodeJpeg"].operation_class) == ("input pipeline", None)
+    assert not placed["Host_DecodeJpeg"].stands_in
     assert [row.share for row in (known, near, foreign)] == pytest.approx([0.6, 0.3, 0.1])
-    assert found["Device_IDLE"].idle and found["Device_IDLE"].share is None
-    assert not found["Host_Quux"].on_device and found["Host_Quux"].operation_class is None
+    assert placed["Device_IDLE"].idle and placed["Device_IDLE"].share is None
+    assert not placed["Host_Quux"].on_device and placed["Host_Quux"].operation_class is None
 
 
 def test_the_longest_comes_first_and_nothing_is_lost(models, samples):

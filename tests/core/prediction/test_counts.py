@@ -117,17 +117,17 @@ def test_of_counts_alone_or_members_alone_is_the_limit():
 )
 def test_a_name_that_cannot_be_right_or_lacks_sizes_is_not_used(models, catalog, sample, network, meta, is_told):
     profile = sample.profile.with_meta(**meta)
-    found, alone = (predict(models, catalog, profile, sample.anchor, network=name) for name in (network, "none"))
-    assert found.latencies_ms == alone.latencies_ms
-    assert (Code.NETWORK_UNUSED in codes(found)) == is_told
+    by_name, alone = (predict(models, catalog, profile, sample.anchor, network=name) for name in (network, "none"))
+    assert by_name.latencies_ms == alone.latencies_ms
+    assert (Code.NETWORK_UNUSED in codes(by_name)) == is_told
 
 
 def test_other_anchors_and_the_documented_method_are_as_they_were(models, catalog, sample):
     for anchor, method in (("A10", "default"), (sample.anchor, "profet")):
         profile = sample.profile.with_meta(gpu=None)
         asked = {"method": method, "trust_latency": True}
-        found, alone = (predict(models, catalog, profile, anchor, network=name, **asked) for name in (None, "none"))
-        assert found.latencies_ms == alone.latencies_ms
+        by_name, alone = (predict(models, catalog, profile, anchor, network=name, **asked) for name in (None, "none"))
+        assert by_name.latencies_ms == alone.latencies_ms
 
 
 def test_of_many_each_has_its_own_network(models, catalog, samples):

@@ -29,7 +29,7 @@ def predictions_now(models, catalog, samples) -> dict:
     first = {entry.gpu: name for name, entry in reversed(list(catalog.items()))}
 
     def ask(sample, method: str, latency_ms: float | None) -> dict[str, float]:
-        found = predict(
+        prediction = predict(
             models,
             catalog,
             sample.profile,
@@ -38,7 +38,7 @@ def predictions_now(models, catalog, samples) -> dict:
             without_latency=latency_ms is None,
             method=method,
         )
-        return {name: ms for name, ms in found.latencies_ms.items() if name in first.values()}
+        return {name: ms for name, ms in prediction.latencies_ms.items() if name in first.values()}
 
     return {
         name: {
@@ -101,12 +101,12 @@ def questions(samples) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def steps_now(models, catalog, samples) -> dict[str, dict[str, list]]:
     """Question -> one instance of each basis and GPU -> milliseconds, both ends of the interval, and basis."""
-    context, found = Context(models, catalog, models.transfer.gpus), {}
+    context, answers = Context(models, catalog, models.transfer.gpus), {}
     for name, asked in questions(samples):
         steps = predicted_training(context, ask(AdviseQuestion, {"images": None, **asked})).step_times
         known = [row for row in steps if row.latency_ms is not None]
         rows = {(row.basis, row.offer.gpu, row.offer.host): row for row in reversed(known)}
-        found[name] = {
+        answers[name] = {
             row.instance: [
                 row.latency_ms,
                 *((row.interval.low_ms, row.interval.high_ms) if row.interval else ()),
@@ -114,7 +114,7 @@ def steps_now(models, catalog, samples) -> dict[str, dict[str, list]]:
             ]
             for row in rows.values()
         }
-    return found
+    return answers
 
 
 def test_steps_of_every_stage_are_the_golden_ones(request, repository, models, catalog, samples, amp_sample):

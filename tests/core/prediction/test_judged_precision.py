@@ -18,8 +18,10 @@ IDLE_BF16 = "data/real_profiles/pytorch/resnet18-bf16-5steps-ddp-mi300x.json.gz"
 
 
 def answers(models, catalog, sample, precision):
-    found = predict(models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms, precision=precision)
-    return {row.instance: row for row in found.predictions if row.latency_ms is not None}
+    prediction = predict(
+        models, catalog, sample.profile, sample.anchor, latency_ms=sample.latency_ms, precision=precision
+    )
+    return {row.instance: row for row in prediction.predictions if row.latency_ms is not None}
 
 
 def test_amp_is_between_its_tensor_core_bound_and_fp32(models, catalog, samples):
@@ -146,9 +148,9 @@ def test_each_gpu_runs_each_precision_as_the_one_rule_says_with_a_profile_and_wi
 def test_fp32_from_a_default_profile_of_a_gpu_with_tf32_is_not_its_own_latency(models, catalog, samples):
     """The anchor ran in TF32: its FP32 is inferred, with an interval."""
     profile = samples["resnet50-224px-b64-g4dn"].profile
-    found = predict(
+    prediction = predict(
         models, catalog, profile.__class__(profile.operations, steps_basis="stated"), "RTX A6000", latency_ms=250.0,
         precision="fp32", trust_latency=True,
     )  # fmt: skip
-    own = [row for row in found.predictions if row.offer.gpu == "RTX A6000"]
+    own = [row for row in prediction.predictions if row.offer.gpu == "RTX A6000"]
     assert own and all(row.interval.log_half_width > 0.15 and row.basis != "given" for row in own)

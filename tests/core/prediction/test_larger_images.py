@@ -21,14 +21,14 @@ SPEEDS = ("rtx3090_pt240", "rtx4090_pt240", "rtx4090_pt291", "rtx5090_pt291", "r
 def pairs(repository) -> pd.DataFrame:
     """Log ratio of areas, and of times, of each network at two sizes, the larger above 256 pixels."""
     table = pd.read_csv(repository / "data" / "external" / "timm_forward_throughput.csv", low_memory=False)
-    found = []
+    slopes = []
     for speed in SPEEDS:
         for _, rows in table.dropna(subset=[speed]).groupby("model"):
             known = sorted(zip(rows["pixels"], rows[speed], strict=True))
             for (small, fast), (large, slow) in combinations(known, 2):
                 if large > 256 and large > small:
-                    found.append((2 * np.log(large / small), np.log(fast / slow)))
-    return pd.DataFrame(found, columns=["log_area", "log_time"])
+                    slopes.append((2 * np.log(large / small), np.log(fast / slow)))
+    return pd.DataFrame(slopes, columns=["log_area", "log_time"])
 
 
 def test_intervals_hold_the_published_growth_with_larger_images(models, pairs):
@@ -51,10 +51,10 @@ def test_a_detector_grows_as_published_speeds_do(models, catalog, pairs, counted
     anchor, known_ms = counted_sample.anchor, 827.0
     asked = {"latency_ms": known_ms, "images": 1_000, "at_pixels": pixels, "gpu": "T4"}
     table = advise(models, catalog, counted_sample.profile, anchor, **asked).to_frame()
-    found = table.set_index("instance").loc[anchor]
+    of_anchor = table.set_index("instance").loc[anchor]
     log_area = 2 * np.log(pixels / counted_sample.pixels)
     near = pairs[np.abs(pairs["log_area"] / log_area - 1) < 0.1]
-    low, high = (np.log(found[end] / known_ms) for end in ("low_ms", "high_ms"))
+    low, high = (np.log(of_anchor[end] / known_ms) for end in ("low_ms", "high_ms"))
     assert len(near) > 50 and near["log_time"].between(low, high).mean() > 0.85
 
 

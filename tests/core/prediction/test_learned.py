@@ -79,8 +79,8 @@ HEAD = 10 + (128**2 * 100 - 32**2 * 10) / (256**2 * 1000 - 32**2 * 10) * 90
     ],
 )
 def test_the_scaling_model_by_hand(axis, high, at, context, latency_ms):
-    found = scale(plain(axis), INSTANCE, axis, 10, high, at, context=context)
-    assert found.latency_ms == pytest.approx(latency_ms, rel=1e-12)
+    scaled = scale(plain(axis), INSTANCE, axis, 10, high, at, context=context)
+    assert scaled.latency_ms == pytest.approx(latency_ms, rel=1e-12)
 
 
 @pytest.mark.parametrize(("axis", "known_ms"), [("batch", 40.0), ("batch", 12.0), ("pixels", 30.0)])
@@ -112,8 +112,8 @@ def test_the_curve_passes_through_a_known_latency_between_the_ends(axis, known_m
 )
 def test_a_known_context_corrects_the_model_at_the_knots(constants, at, latency_ms):
     models = plain("batch", constants=constants)
-    found = scale(models, INSTANCE, "batch", 10, 100, at, context=ScaleContext(other_size=64)).latency_ms
-    assert found == pytest.approx(latency_ms, rel=1e-12)
+    scaled_ms = scale(models, INSTANCE, "batch", 10, 100, at, context=ScaleContext(other_size=64)).latency_ms
+    assert scaled_ms == pytest.approx(latency_ms, rel=1e-12)
     assert scale(models, INSTANCE, "batch", 10, 100, 64).latency_ms == pytest.approx(28)
 
 
@@ -123,11 +123,11 @@ def test_offsets_and_ranges_of_inputs_count_and_what_is_written_is_what_is_read(
     assert scale(models, "unheard.of", "batch", 10, 100, 64, context=context).latency_ms == pytest.approx(28)
     # 0.05 times the logarithm of the ends' ratio, which ends at 2.
     models = plain("batch", coefficients=((0.0,) * 3, (0.05,) * 3, (0.0,) * 3, (0.0,) * 3))
-    found = scale(models, INSTANCE, "batch", 10, 100, 64, context=context).latency_ms
-    assert found == pytest.approx(28 * math.exp(0.05 * 2))
+    scaled = scale(models, INSTANCE, "batch", 10, 100, 64, context=context).latency_ms
+    assert scaled == pytest.approx(28 * math.exp(0.05 * 2))
     # The documented method is the polynomial whatever is known.
-    found = scale(plain("pixels"), INSTANCE, "pixels", 10, 100, 144, method="profet", context=ScaleContext(64, 1.0))
-    assert found.latency_ms == pytest.approx(55, rel=1e-12)
+    scaled = scale(plain("pixels"), INSTANCE, "pixels", 10, 100, 144, method="profet", context=ScaleContext(64, 1.0))
+    assert scaled.latency_ms == pytest.approx(55, rel=1e-12)
     with pytest.raises(InputError, match="'best'"):
         scale(models, INSTANCE, "batch", 10, 100, 64, method="best")
     scaler = LearnedScaler("pixels", correction(offsets={"a": (0.1, 0.2, 0.3)}), correction(constants=(0.1, 0, -0.2)))

@@ -59,9 +59,9 @@ def test_amp_is_faster_on_tensor_cores_and_no_narrower(models, catalog, sample):
 
 @pytest.mark.parametrize("said", ["amp", "mixed_float16", "fp16"])
 def test_an_amp_profile_never_gets_a_narrow_number(models, catalog, sample, said):
-    found = asked(models, catalog, sample, "as profiled", said)
-    rows = rows_of(found)
-    assert found.precision == "amp" and rows[sample.anchor].latency_ms == sample.latency_ms
+    prediction = asked(models, catalog, sample, "as profiled", said)
+    rows = rows_of(prediction)
+    assert prediction.precision == "amp" and rows[sample.anchor].latency_ms == sample.latency_ms
     assert rows[sample.anchor].basis == "given"
     others = [row for name, row in rows.items() if row.offer.gpu != "Tesla T4"]
     assert all(row.interval.log_half_width > 0.1 for row in others)
@@ -137,8 +137,8 @@ def test_a_precision_that_nothing_is_known_of_is_refused(models, catalog, sample
 def test_an_amp_profile_of_an_unprofiled_gpu_answers_too(models, catalog, sample):
     profile = sample.profile.with_meta(precision="bf16", gpu=None)
     for precision in ("as profiled", "fp32"):
-        found = predict(models, catalog, profile, "A100-SXM4-40GB", precision=precision)
-        assert all(math.isfinite(row.latency_ms) for row in found.predictions if row.latency_ms is not None)
+        prediction = predict(models, catalog, profile, "A100-SXM4-40GB", precision=precision)
+        assert all(math.isfinite(row.latency_ms) for row in prediction.predictions if row.latency_ms is not None)
 
 
 @pytest.mark.parametrize(
@@ -149,9 +149,9 @@ def test_a_step_of_other_kernels_has_wider_intervals_and_a_note(models, catalog,
         profile = sample.profile.with_meta(framework="PyTorch 2.4", **more)
         return predict(models, catalog, profile, sample.anchor, latency_ms=sample.latency_ms)
 
-    plain, found = rows_of(predicted()), predicted(**meta)
-    assert warning in codes(found)
-    for name, row in rows_of(found).items():
+    plain, prediction = rows_of(predicted()), predicted(**meta)
+    assert warning in codes(prediction)
+    for name, row in rows_of(prediction).items():
         assert row.latency_ms == plain[name].latency_ms
         if row.basis != "given":
             assert row.interval.log_half_width > math.log(1.25)

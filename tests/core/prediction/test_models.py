@@ -217,10 +217,10 @@ def test_their_measurements_date_and_base_are_shown(tmp_path, repository):
     home = make_custom_home(tmp_path / "home")
     for name, day in (("manifest.json", 0), ("calibrated.json", 86_400)):
         os.utime(home / name, (day, day))
-    found = custom_models(load_models(home))
-    assert found.written == "1970-01-02"
-    assert found.base_ships and len(found.networks) == 15
-    assert found.instances == load_models(repository / "models").instances
+    custom = custom_models(load_models(home))
+    assert custom.written == "1970-01-02"
+    assert custom.base_ships and len(custom.networks) == 15
+    assert custom.instances == load_models(repository / "models").instances
     measured = calibrated_gpus(load_models(home))
     assert {name: effects.rows for name, effects in measured.items()} == {FP32_GPU: CELLS, GPU: CELLS}
     # Other models beneath.

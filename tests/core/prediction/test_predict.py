@@ -252,9 +252,9 @@ def recorded(samples):
 def test_each_is_predicted_as_alone(models, catalog, recorded, method):
     asked = [structs.replace(one, method=method) for one in recorded]
     mixed = [one if place % 3 else structs.replace(one, latency_ms=None) for place, one in enumerate(asked)]
-    found = answer_compare(context(models, catalog), mixed)
+    compared = answer_compare(context(models, catalog), mixed)
     assert len({one.anchor for one in mixed}) > 1
-    for one, each in zip(mixed, found, strict=True):
+    for one, each in zip(mixed, compared, strict=True):
         options = {"latency_ms": one.latency_ms, "method": method, "by_counts": step_by_counts}
         alone = predict(models, catalog, one.profile, one.anchor, **options)
         assert (each.refusal, each.doubt) == ("", "")
@@ -319,12 +319,12 @@ def test_estimates_fill_their_rows_of_a_table_held_at_the_floor():
     log_sd = np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
     gpu, host = load_gpus()["Tesla T4"], host_named("milan")
     empty = StepTable.unknown(tuple(StepTarget(gpu, host, name) for name in ("anchor", "b", "a")), 3)
-    found = estimates(log_sd)
-    table = found.in_table(empty, {"anchor": 0, "b": 1, "a": 2})
+    values = estimates(log_sd)
+    table = values.in_table(empty, {"anchor": 0, "b": 1, "a": 2})
     np.testing.assert_array_equal(table.latency_ms, [[np.nan] * 3, [5.0, 4.0, 7.0], [10.0, 20.0, 30.0]])
     np.testing.assert_array_equal(table.log_sd[1:], log_sd[::-1])
     np.testing.assert_array_equal(table.column(1).members["line"], [np.nan, 2.0, 19.0])
     assert (*table.latency_ms[1:, 1], *table.log_sd[1:, 1]) == (4.0, 20.0, 0.5, 0.2)
-    assert found.notes(1)[0] == Note(Code.TRUNCATED, factor=1.2) and found.notes(0) == []
+    assert values.notes(1)[0] == Note(Code.TRUNCATED, factor=1.2) and values.notes(0) == []
     without = estimates(None).in_table(empty, {"a": 2, "b": 1}).column(2)
     assert np.isnan(without.log_sd).all() and np.isnan(without.latency_ms[0])

@@ -129,8 +129,8 @@ def test_a_line_and_a_rise_to_a_plateau_are_as_worked_by_hand():
     np.testing.assert_allclose(monotone_interpolation(x, 2 * x + 1, np.array([0.5, 2.0, 4.0])), [2, 5, 9], rtol=1e-14)
     # Slopes 1 then 0: level tangents at the knee and after; the first end's is (3 * 1 - 0) / 2 = 1.5.
     # Halfway up: h00 * 0 + h10 * 1.5 + h01 * 1 = 0.125 * 1.5 + 0.5.
-    found = monotone_interpolation([0, 1, 2], [0, 1, 1], [0.5, 1, 1.5, 2])
-    np.testing.assert_allclose(found, [0.6875, 1, 1, 1], rtol=1e-14)
+    heights = monotone_interpolation([0, 1, 2], [0, 1, 1], [0.5, 1, 1.5, 2])
+    np.testing.assert_allclose(heights, [0.6875, 1, 1, 1], rtol=1e-14)
 
 
 knots = st.lists(st.floats(0, 1), min_size=3, max_size=5).map(sorted)
@@ -140,11 +140,11 @@ knots = st.lists(st.floats(0, 1), min_size=3, max_size=5).map(sorted)
 def test_it_keeps_the_points_and_stays_between_neighbors(heights, widths):
     x = np.cumsum(widths[: len(heights)])
     at = np.linspace(x[0], x[-1], 101)
-    found = monotone_interpolation(x, heights, at)
+    between = monotone_interpolation(x, heights, at)
     piece = np.clip(np.searchsorted(x, at, side="right") - 1, 0, len(x) - 2)
-    assert (found >= np.array(heights)[piece] - 1e-12).all()
-    assert (found <= np.array(heights)[piece + 1] + 1e-12).all()
-    assert (np.diff(found) >= -1e-12).all()
+    assert (between >= np.array(heights)[piece] - 1e-12).all()
+    assert (between <= np.array(heights)[piece + 1] + 1e-12).all()
+    assert (np.diff(between) >= -1e-12).all()
     np.testing.assert_allclose(monotone_interpolation(x, heights, x), heights, atol=1e-12)
 
 

@@ -89,9 +89,9 @@ def test_at_its_own_size_a_step_is_its_prediction(models):
 def test_one_profile_scales_to_measured_sizes_with_wider_intervals_and_a_second_narrows_them(models):
     """ResNet-50 at 128 pixels on g4dn: 68.6 ms at batch 16, 203.3 at 64, 731.5 at 256; on p3 32.1, 74.2, 229.3."""
     for batch_size, g4dn_ms, p3_ms in ((16, 68.6, 32.1), (256, 731.5, 229.3)):
-        found = latencies(steps_at(models, [resnet(64)], batch_size=batch_size))
-        assert found["g4dn.xlarge"] == pytest.approx(g4dn_ms, rel=0.15)
-        assert found["p3.2xlarge"] == pytest.approx(p3_ms, rel=0.15)
+        latencies_ms = latencies(steps_at(models, [resnet(64)], batch_size=batch_size))
+        assert latencies_ms["g4dn.xlarge"] == pytest.approx(g4dn_ms, rel=0.15)
+        assert latencies_ms["p3.2xlarge"] == pytest.approx(p3_ms, rel=0.15)
     halves = []
     for batch_size in (80, 128, 256, 512):
         rows = {row.instance: row for row in steps_at(models, [resnet(64)], batch_size=batch_size)}
@@ -176,12 +176,12 @@ def assert_rising(models, steps, axis, sizes, other_size, instances=None) -> Non
     ]
     for other in others:
         for rows in zip(*curves_at(models, steps, axis, wanted, other, instances=instances), strict=True):
-            found = [row.latency_ms for row in rows]
-            if None in found:
-                assert set(found) == {None}
+            latencies_ms = [row.latency_ms for row in rows]
+            if None in latencies_ms:
+                assert set(latencies_ms) == {None}
                 continue
-            assert np.isfinite(found).all()
-            assert (np.diff(found) >= -ROUNDING * np.array(found[1:])).all()
+            assert np.isfinite(latencies_ms).all()
+            assert (np.diff(latencies_ms) >= -ROUNDING * np.array(latencies_ms[1:])).all()
             for row in rows:
                 if row.interval is not None:
                     assert row.interval.low_ms <= row.latency_ms * (1 + ROUNDING)

@@ -86,9 +86,9 @@ def test_version_1_is_of_two_steps_version_2_of_one_and_a_stated_number_question
 def test_the_number_of_steps_is_inferred_from_the_latency(total_ms, steps):
     profile = version_1(total_ms)
     assert suggested_steps(profile, LATENCY_MS) == steps
-    found = counted(profile, LATENCY_MS)
-    assert (found.steps, found.steps_basis) == (steps, "inferred")
-    assert found.device_total_us == pytest.approx(1000 * total_ms / steps)
+    as_counted = counted(profile, LATENCY_MS)
+    assert (as_counted.steps, as_counted.steps_basis) == (steps, "inferred")
+    assert as_counted.device_total_us == pytest.approx(1000 * total_ms / steps)
 
 
 def test_where_nothing_is_inferred():
@@ -108,10 +108,10 @@ def test_where_nothing_is_inferred():
 def test_a_given_number_of_steps_is_used_and_reading_again_loses_no_digit():
     profile = version_1(200.0)
     assert read_as(profile, None) is profile
-    found = read_as(profile, 5)
-    assert (found.steps, found.steps_basis) == (5, "given")
-    assert found.operations["Device_Conv2D"] == pytest.approx(28_000)  # 140,000 us of five steps
-    assert counted(found, LATENCY_MS) is found
+    read = read_as(profile, 5)
+    assert (read.steps, read.steps_basis) == (5, "given")
+    assert read.operations["Device_Conv2D"] == pytest.approx(28_000)  # 140,000 us of five steps
+    assert counted(read, LATENCY_MS) is read
     assert read_as(profile, 10_000).steps == 10_000
     # 7 x 10^-6 us do not halve within the digits a profile keeps.
     profile = read_profile(b'{"Device_Conv2D": 51425.799007}')
@@ -192,16 +192,16 @@ def test_a_wrong_number_is_refused_with_the_right_one(models, catalog, samples, 
 def test_an_unstated_number_of_steps_has_a_note(models, catalog, steps, basis, says):
     profile = Profile({"Device_Conv2D": 50_000.0, "Device_IDLE": 1000.0}, steps=steps, steps_basis=basis)
     assert steps_note(profile) == says
-    found = predict(models, catalog, profile, "g4dn.xlarge")
-    assert (found.steps, found.steps_basis) == (steps, basis)
-    assert [note for note in found.warnings if note.code in STEPS_CODES] == says
+    prediction = predict(models, catalog, profile, "g4dn.xlarge")
+    assert (prediction.steps, prediction.steps_basis) == (steps, basis)
+    assert [note for note in prediction.warnings if note.code in STEPS_CODES] == says
 
 
 def test_inference_is_part_of_a_prediction(models, catalog, samples):
     sample = samples["resnet50-128px-b64-g4dn"]
     file = json.dumps({name: us * 5 for name, us in sample.profile.operations.items()}).encode()
-    found = predict(models, catalog, read_profile(file), sample.anchor, latency_ms=sample.latency_ms)
-    assert (found.steps, found.steps_basis) == (5, "inferred")
+    prediction = predict(models, catalog, read_profile(file), sample.anchor, latency_ms=sample.latency_ms)
+    assert (prediction.steps, prediction.steps_basis) == (5, "inferred")
 
 
 def cut(sample) -> dict[str, float]:
@@ -427,11 +427,11 @@ def widths(models, catalog, profile, anchor=ANCHOR, latency_ms=None) -> dict[str
 
     Other offers of profiled GPUs take the latencies of these.
     """
-    found = {"measured": {}, "transferred": {}}
+    widths = {"measured": {}, "transferred": {}}
     for row in predict(models, catalog, profile, anchor, latency_ms=latency_ms).predictions[1:]:
         if row.members or row.basis != "measured":
-            found[row.basis][row.instance] = row.interval.log_half_width
-    return found
+            widths[row.basis][row.instance] = row.interval.log_half_width
+    return widths
 
 
 def test_the_width_is_of_a_part_that_may_take_nothing(models, catalog):
@@ -454,8 +454,8 @@ def test_unattributed_time_widens_the_interval_with_a_warning(models, catalog, s
         assert len(wide["measured"]) == 3 and len(wide["transferred"]) > 3
         for name, half in wide["measured"].items():
             assert half - narrow["measured"][name] == pytest.approx(-math.log(1 - share), rel=0.3), (sample.name, name)
-        found = predict(models, catalog, doubtful, sample.anchor, latency_ms=latency_ms)
-        (note,) = (note for note in found.warnings if note.code is Code.UNATTRIBUTED)
+        prediction = predict(models, catalog, doubtful, sample.anchor, latency_ms=latency_ms)
+        (note,) = (note for note in prediction.warnings if note.code is Code.UNATTRIBUTED)
         assert note.values["share"] == pytest.approx(share, abs=0.005)
 
 

@@ -257,11 +257,11 @@ def test_a_latency_that_the_profile_does_not_explain_widens_all_intervals(models
 def test_a_faster_anchor_means_more_work_for_all_others(models, catalog, profile):
     def p3_ms(anchor: str, precision: str | None = None) -> float:
         shown = profile.with_meta(precision=precision)
-        found = predict(models, catalog, shown, anchor, latency_ms=90.0, trust_latency=True)
-        return found.latencies_ms["p3.2xlarge"]
+        latencies_ms = predict(models, catalog, shown, anchor, latency_ms=90.0, trust_latency=True)
+        return latencies_ms.latencies_ms["p3.2xlarge"]
 
-    found = [p3_ms(name) for name in ("L4", "A10", "A100-SXM4-80GB", "H100-SXM5-80GB", "H200-SXM-141GB")]
-    assert found == sorted(found)
+    latencies_ms = [p3_ms(name) for name in ("L4", "A10", "A100-SXM4-80GB", "H100-SXM5-80GB", "H200-SXM-141GB")]
+    assert latencies_ms == sorted(latencies_ms)
     # The A100 does FP32 slower: what took it as long is less work elsewhere.
     assert p3_ms("A100-SXM4-40GB", "tf32") > 1.2 * p3_ms("A100-SXM4-40GB", "fp32")
 

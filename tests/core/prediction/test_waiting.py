@@ -30,10 +30,10 @@ def profile(busy_us: float, idle_us: float = 0.0, *, source="operations", host=N
     ],
 )
 def test_with_a_latency_the_gpu_s_busy_rows_are_held_against_it(busy_us, latency_ms, share, kind):
-    found = diagnose(profile(busy_us, 50_000), latency_ms)
-    assert (found.kind, found.latency_known) == (kind, True)
-    assert found.gpu_busy_share == pytest.approx(share)
-    assert found.another_gpu_helps is (kind == "busy")
+    diagnosis = diagnose(profile(busy_us, 50_000), latency_ms)
+    assert (diagnosis.kind, diagnosis.latency_known) == (kind, True)
+    assert diagnosis.gpu_busy_share == pytest.approx(share)
+    assert diagnosis.another_gpu_helps is (kind == "busy")
     # Kernels count alike whatever the framework, and a latency that is given goes before the profile's.
     for said in ({"source": "PyTorch trace"}, {"framework": "PyTorch 2.13"}, {"step_latency_ms": 77.0}):
         assert diagnose(profile(busy_us, **said), latency_ms).gpu_busy_share == pytest.approx(share)
@@ -42,18 +42,18 @@ def test_with_a_latency_the_gpu_s_busy_rows_are_held_against_it(busy_us, latency
 
 @pytest.mark.parametrize(("busy_us", "idle_us", "kind"), [(4_100, 5_900, "busy"), (3_900, 6_100, "idle")])
 def test_without_a_latency_the_gpu_s_idle_time_decides(busy_us, idle_us, kind):
-    found = diagnose(profile(busy_us, idle_us))
-    assert (found.kind, found.latency_known) == (kind, False)
-    assert found.gpu_busy_share == pytest.approx(busy_us / 10_000)
+    diagnosis = diagnose(profile(busy_us, idle_us))
+    assert (diagnosis.kind, diagnosis.latency_known) == (kind, False)
+    assert diagnosis.gpu_busy_share == pytest.approx(busy_us / 10_000)
     assert diagnose(profile(0.0, 5_000)).kind == "idle"
 
 
 @pytest.mark.parametrize("waits", ["Host_Dataset", "Host_IteratorGetNext", "Host_Iterator::Prefetch"])
 def test_a_wait_for_input_while_the_gpu_idles_is_called_out(waits):
-    found = diagnose(profile(5_000, host={waits: 4_000}), 10.0)
-    assert found.kind == "input" and not found.another_gpu_helps
-    assert found.input_share == pytest.approx(0.4)
-    assert "40%" in found.sentence and "50%" in found.sentence
+    diagnosis = diagnose(profile(5_000, host={waits: 4_000}), 10.0)
+    assert diagnosis.kind == "input" and not diagnosis.another_gpu_helps
+    assert diagnosis.input_share == pytest.approx(0.4)
+    assert "40%" in diagnosis.sentence and "50%" in diagnosis.sentence
 
 
 def test_what_is_no_wait_of_the_gpu_is_not_called_out(samples):
@@ -135,7 +135,7 @@ def test_a_stalled_step_predicts_what_the_fed_one_does(models, catalog, samples,
             predict(models, catalog, profile, sample.anchor, latency_ms=latency_ms if given else None, method=method)
             for profile, latency_ms in ((fed, sample.latency_ms), (late, sample.latency_ms + wait_ms))
         ]
-        (fed_anchor, *fed_rows), (late_anchor, *late_rows) = (found.predictions for found in said)
+        (fed_anchor, *fed_rows), (late_anchor, *late_rows) = (prediction.predictions for prediction in said)
         (note,) = (note for note in said[1].warnings if note.code is Code.INPUT_WAIT)
         assert note.values["share"] == pytest.approx(1000 * input_wait_ms(late) / late.device_total_us)
         if given:

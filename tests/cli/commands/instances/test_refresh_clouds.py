@@ -85,9 +85,9 @@ def changes(run, *arguments: str) -> dict[tuple[str, str], dict]:
 
 
 def test_all_clouds_are_refreshed_at_once(run, own):
-    found = changes(run, "--provider", "all")
+    changed = changes(run, "--provider", "all")
     listed = prices.PROVIDERS.keys() - {"aws"}
-    assert {key: row["usd_per_hour"] for key, row in found.items() if row["provider"] in listed} == {
+    assert {key: row["usd_per_hour"] for key, row in changed.items() if row["provider"] in listed} == {
         ("azure/Standard_NC4as_T4_v3", "on-demand"): 0.55,
         ("azure/Standard_NC40ads_H100_v5", "spot"): 6.98,
         ("gcp/n1-standard-4+1xV100", "on-demand"): 2.6,
@@ -137,8 +137,8 @@ def test_a_cloud_named_before_the_action_counts_and_none_is_the_default(run):
 def test_a_new_offer_of_unlike_hosts_is_one_machine(run, own, market):
     market(vast_item("101", "L4", 24, 2, 0.6, cpu=64), vast_item("102", "L4", 24, 2, 0.2, spot=True, cpu=12))
     for arguments in (["--dry-run"], [], []):
-        found = changes(run, "--provider", "vast", "--new", *arguments)
-        assert {key: row["usd_per_hour"] for key, row in found.items()} == {
+        changed = changes(run, "--provider", "vast", "--new", *arguments)
+        assert {key: row["usd_per_hour"] for key, row in changed.items()} == {
             ("vast/2x-L4", "marketplace"): 0.6,
             ("vast/2x-L4", "spot"): 0.2,
         }
