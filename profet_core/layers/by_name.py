@@ -185,7 +185,9 @@ class _CountedSteps(Struct, frozen=True):
         return self._usual(one).latency_ms.item()
 
     def _usual(self, one: Recorded) -> Steps:
-        return self._on(one.asked, machines_of(self.models, [(one.gpu, one.host)]), is_recorded=True)
+        # PROFET's program ran on its own GPUs; of another one, both steps are in today's software.
+        is_recorded = one.gpu.name in self.models.transfer.profiled_gpus
+        return self._on(one.asked, machines_of(self.models, [(one.gpu, one.host)]), is_recorded=is_recorded)
 
     def on(
         self,
