@@ -133,7 +133,7 @@ class Code(WordedEnum):
     )
     UNTRAINED_ANCHOR = (
         "untrained_anchor",
-        "{gpu} is not in the training data, so the profile is first scaled to GPUs that are. All predictions are less "
+        "{gpu} is not in the training data, so predictions from it follow from specs and published steps, and are less "
         "certain.",
     )
     UNKNOWN_PRECISION = (

@@ -37,7 +37,7 @@ from profet_profiles.units import (
 from ui.tables import MISSING, Column, TableCell, Value
 
 #: What the dots of a basis mean.
-DOTS = "Mean error ●●● {:.0f}%, ●●○ {:.0f}%, ●○○ order of magnitude.".format(
+DOTS = "Mean error ●●● {:.0f}%, ●●○ {:.0f}%, ●○○ more.".format(
     *(MEASURED_ERRORS_PCT[level] for level in (Confidence.GOOD, Confidence.FAIR))
 )
 #: A verdict as the table says it.

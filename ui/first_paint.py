@@ -26,7 +26,7 @@ _STYLE = """
 #first-paint i { display: inline-block; height: 18px; margin-right: 5px; vertical-align: middle; }
 @keyframes first-paint-end { to { visibility: hidden; } }
 @media (min-width: 768px) { #first-paint { padding-left: 24rem; } }
-@media (prefers-color-scheme: dark) { #first-paint { background: #0e1117; color: #fafafa; } }
+@media (prefers-color-scheme: dark) { #first-paint { background: #171614; color: #edebe8; } }
 """
 
 
@@ -39,7 +39,8 @@ def keep_words(title: str, words: str, *, is_sample: bool) -> None:
     """Keep what a new visit's first answer is about: a sample."""
     is_new = st.session_state[_IS_NEW] = is_sample and st.session_state.get(_IS_NEW, False)
     if is_new:
-        FIRST_PAINT["words"] = f"<style>{_STYLE}</style><b>{escape(title)}</b><p>{escape(words)}</p><p>Loading …</p>"
+        lines = f"<b>{escape(title)}</b><p>{escape(words)} · Sample</p><p>Loading …</p>"
+        FIRST_PAINT["words"] = f"<style>{_STYLE}</style>{lines}"
 
 
 def keep_bars(axes: Sequence[BarAxis], rows: Sequence[BarRow]) -> None:

@@ -180,6 +180,14 @@ def _answer(held: Held, prefix: str, name: str, value: object) -> tuple[str, Cal
     return key, lambda: change_profile(held.key, {name: st.session_state[key]})
 
 
+def _take_gpu(resources: Resources, slot: Slot) -> None:
+    """Of a network without a profile: take the GPU from a time as the commands write it, `RTX 4090=46ms`."""
+    gpu, _, time = (slot.latency or "").partition("=")
+    if time and slot.source == "name" and (anchor := recorded_on(resources.models, gpu.strip())):
+        session.network.anchor = session.custom.chosen_anchor = anchor
+        slot.latency = time.strip()
+
+
 def _latency_input(resources: Resources, slot: Slot, label: str) -> None:
     """One training step's time on the anchor, with its unit."""
     st.text_input(
@@ -190,6 +198,8 @@ def _latency_input(resources: Resources, slot: Slot, label: str) -> None:
         max_chars=LONGEST_TIME,
         help="Time of a training step on that GPU, without the profiler: 122.4 ms, 7.3 it/s, 520 images/s, "
         "14 min/epoch (of the images below), or the progress line of Keras or tqdm. Leave empty if unknown.",
+        on_change=_take_gpu,
+        args=(resources, slot),
         persist_state="session",
     )
     held = slot.shown

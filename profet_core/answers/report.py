@@ -153,7 +153,7 @@ def _notes(advice: Advice, source: ReportSource) -> str:
     good, fair = MEASURED_ERRORS_PCT[Confidence.GOOD], MEASURED_ERRORS_PCT[Confidence.FAIR]
     sure = (
         f"Ranges are {100 * LEVEL:.0f}% prediction intervals. On held-out networks, the "
-        f"mean error of predictions with ●●● was {good:.0f}%, with ●●○ {fair:.0f}%; ●○○ gives the order of magnitude."
+        f"mean error of predictions with ●●● was {good:.0f}%, with ●●○ {fair:.0f}%, with ●○○ more."
     )
     bases = dict.fromkeys(plan.basis for plan in advice.plans)
     groups = "; ".join(f"{_names(advice.plans, basis)}: {basis.words}" for basis in bases)

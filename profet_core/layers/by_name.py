@@ -185,7 +185,11 @@ class _CountedSteps(Struct, frozen=True):
         return self._usual(recorded).latency_ms.item()
 
     def _usual(self, recorded: Recorded) -> Steps:
-        return self._on(recorded.asked, machines_of(self.models, [(recorded.gpu, recorded.host)]), is_recorded=True)
+        # PROFET's program ran on its own GPUs; of another one, both steps are in today's software.
+        is_recorded = recorded.gpu.name in self.models.transfer.profiled_gpus
+        return self._on(
+            recorded.asked, machines_of(self.models, [(recorded.gpu, recorded.host)]), is_recorded=is_recorded
+        )
 
     def on(
         self,

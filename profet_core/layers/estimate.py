@@ -465,7 +465,8 @@ def _usual_note(models: Models, step: NetworkStep, timed: MeasuredStep, usual: _
     causes_text = "Check the unit, the batch size and the GPU."
     if causes:
         causes_text = (
-            f"Possible: {', '.join(causes)}. The other times follow it: if that is so, change it and measure again."
+            f"Possible: {', '.join(causes)}. If one of these applies, set it, or fix it and measure again: the other "
+            "times follow this one."
         )
     return Note(Code.SLOWER if slower else Code.FASTER, **values, times=factor, causes=causes_text)
 

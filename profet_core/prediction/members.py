@@ -261,7 +261,8 @@ def caveats(
     if wait_ms := input_wait_ms(profile):
         share = wait_ms * US_PER_MS / profile.device_total_us
         notes.append(Note(Code.INPUT_WAIT, wait=format_ms(wait_ms), share=share))
-    notes += estimates.notes(number)
+    # How far off a profile of another GPU is by its distance was not measured.
+    notes += [note for note in estimates.notes(number) if anchor.gpu is None or note.code is not Code.DISSIMILAR]
     if ranges is not None:
         low, high = ranges.device_total_us
         total = profile.device_total_us

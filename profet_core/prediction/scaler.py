@@ -57,14 +57,11 @@ def check_size(axis: str, size: object) -> int:
 
 def check_ends(axis: str, min_ms: float, max_ms: float) -> tuple[float, float]:
     """Both endpoint latencies, milliseconds; InputError unless they are positive and increasing."""
-    smallest, largest = axis_range(axis)
-    low = positive_number(f"The latency at {axis} {smallest}", min_ms)
-    high = positive_number(f"The latency at {axis} {largest}", max_ms)
+    at_min, at_max = (f"{end} pixels" if axis == "pixels" else f"batch {end}" for end in axis_range(axis))
+    low = positive_number(f"The latency at {at_min}", min_ms)
+    high = positive_number(f"The latency at {at_max}", max_ms)
     if high <= low:
-        raise InputError(
-            f"The latency at {axis} {largest} ({high:g} ms) must be above the latency at {axis} {smallest} "
-            f"({low:g} ms)."
-        )
+        raise InputError(f"The latency at {at_max} ({high:g} ms) must be above the latency at {at_min} ({low:g} ms).")
     return low, high
 
 

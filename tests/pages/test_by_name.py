@@ -86,6 +86,12 @@ def test_a_time_alone_asks_for_its_gpu_and_what_is_none_is_an_error_beside_the_e
     assert "46ms" in lines(app.error)[0] and column(app, "Time") == steps(alone)
     app = app.text_input(key="latency").set_value("20 it/s").run()
     assert steps(app) != steps(alone)
+    # As the commands write it; another name is no GPU.
+    again = app.text_input(key="latency").set_value("T4 = 230 ms").run()
+    assert (again.session_state["anchor"], again.session_state["latency"]) == ("g4dn.xlarge", "230 ms")
+    assert steps(again)["g4dn.xlarge"] == "230 ms"
+    again = again.text_input(key="latency").set_value("Foo=230 ms").run()
+    assert again.session_state["anchor"] == "g4dn.xlarge" and len(again.error) == 1
 
 
 def test_a_profile_s_latency_is_read_in_any_unit(open_app):

@@ -99,9 +99,9 @@ def test_any_valid_curve_keeps_the_ends_and_never_falls(axis, curvature, one, ot
     ("axis", "low", "high", "says"),
     [
         ("batch", 10, 10, r"^The latency at batch 256 \(10 ms\) must be above the latency at batch 16 \(10 ms\)\.$"),
-        ("pixels", 20, 10, r"^The latency at pixels 256 \(10 ms\) must be above the latency at pixels 32 \(20 ms\)\.$"),
+        ("pixels", 20, 10, r"^The latency at 256 pixels \(10 ms\) must be above the latency at 32 pixels \(20 ms\)\.$"),
         ("batch", 0, 10, "^The latency at batch 16 must be a number above 0"),
-        ("pixels", 1, math.inf, "^The latency at pixels 256 must be a number above 0"),
+        ("pixels", 1, math.inf, "^The latency at 256 pixels must be a number above 0"),
         ("depth", 1, 2, "^Unknown axis 'depth': use batch or pixels"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from profet_core.catalog import Catalog
 from profet_core.catalog.hosts import host_named
 from profet_core.ensemble.classes import OperationClasses
 from profet_core.latency import Basis, quantile
+from profet_core.layers.by_name import step_by_counts
 from profet_core.prediction.predict import predict, predict_many
 from tests.made.step_times import values_of
 
@@ -264,6 +266,23 @@ def test_a_faster_anchor_means_more_work_for_all_others(models, catalog, profile
     assert latencies_ms == sorted(latencies_ms)
     # The A100 does FP32 slower: what took it as long is less work elsewhere.
     assert p3_ms("A100-SXM4-40GB", "tf32") > 1.2 * p3_ms("A100-SXM4-40GB", "fp32")
+
+
+@pytest.mark.parametrize("network", [None, "none"])
+def test_steps_in_tensorflow_on_an_unprofiled_gpu_are_as_much_faster_elsewhere_as_published(
+    models, catalog, samples, network
+):
+    """Lambda's images/s of ResNet-50 in TF32, on V100 in FP32, each at a batch size that fills the GPU."""
+    images_per_s = {"V100-SXM2-16GB": 369, "A100-SXM4-40GB": 928, "H100-SXM5-80GB": 1893, "RTX 3090": 513}
+    profile = samples["resnet50-224px-b64-g4dn"].profile
+    operations = {name: 0.17 * us for name, us in profile.operations.items()}
+    recorded = dataclasses.replace(profile, operations=operations).with_meta(gpu=None, precision="tf32")
+    options = {"latency_ms": 94.0, "by_counts": partial(step_by_counts, given=network)}
+    rows = predict(models, catalog, recorded, "A100-SXM4-40GB", **options).predictions
+    for name in ("V100-SXM2-16GB", "H100-SXM5-80GB", "RTX 3090"):
+        (gpu,) = models.transfer.gpus.named(name)
+        latency_ms = next(row.latency_ms for row in rows if row.offer.gpu == gpu.name)
+        assert latency_ms / 94.0 == pytest.approx(images_per_s["A100-SXM4-40GB"] / images_per_s[name], rel=0.2), name
 
 
 def test_many_at_once_are_each_as_alone(models, catalog, samples):
