@@ -32,7 +32,17 @@ from profet_core.layers.networks import (
     network_name,
     shared_name,
 )
-from profet_core.layers.rates import ELEMENTS, FLOPS, KINDS, Mode, RateModel, has_rates, mode_of, rate_model_of
+from profet_core.layers.rates import (
+    ELEMENTS,
+    FLOPS,
+    KINDS,
+    Mode,
+    RateModel,
+    calibrated_gpus,
+    has_rates,
+    mode_of,
+    rate_model_of,
+)
 from profet_core.layers.steps import KERNELS_LOG_SD, READ_LOG_SD, WORK_LOG_SD, NetworkStep, StepMachines, machines_of
 from profet_core.prediction.checks import VISION_TRANSFORMER, is_attention, waits_for_loader
 from profet_core.prediction.counts import Asked, CountedStep, Recorded, StepsAt, TargetSteps
@@ -303,7 +313,9 @@ def inputs_there(models: Models, inputs: StepInputs, gpu: Gpu, precisions: Seque
     precisions : that each was recorded in; None: the frameworks' default.
     """
     transfer = models.transfer
-    recorded = [Place(gpu, mode_of(gpu, precision or TF32, PLAIN), is_measured=True) for precision in precisions]
+    # What a user's steps say of a GPU has the costs of the program that ran them.
+    in_profets = gpu.name not in calibrated_gpus(models)
+    recorded = [Place(gpu, mode_of(gpu, precision or TF32, PLAIN), in_profets) for precision in precisions]
     reference = Place(transfer.gpus[transfer.reference_gpu], Mode.FP32, True, transfer.reference)
     return mapped_inputs(rate_model_of(models), inputs, recorded, reference)
 

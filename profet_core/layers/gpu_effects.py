@@ -81,7 +81,7 @@ class Prior(NamedTuple):
 STATED = Prior(0.2, 0.15, 0.1, 0.0, 0.3)
 #: Of steps that one program measured, which has kernels of its own: chosen on PROFET's four GPUs, each in turn as a
 #: new one (`profet validate --cells`).
-MEASURED = Prior(0.3, 0.3, 0.2, 0.3, 0.3)
+MEASURED = Prior(0.9, 0.3, 0.2, 0.3, 0.3)
 #: Of steps of one network, the correlation; and of a step alone, the standard deviation.
 _SAME_NETWORK, _STEP_LOG_SD = 0.7, 0.05
 #: Half a step each time: of launches and work the larger one counts.

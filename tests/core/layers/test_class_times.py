@@ -10,8 +10,9 @@ import pytest
 from profet_core.catalog.gpus import AMP, CHANNELS_LAST, FP32, PLAIN, TF32, load_gpus
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import profile_batch
+from profet_core.layers.by_name import inputs_there
 from profet_core.layers.class_times import UNKNOWN_AS, Place, log_class_factors, mapped_inputs
-from profet_core.layers.rates import mode_of, rate_model_of
+from profet_core.layers.rates import UserEffects, mode_of, rate_model_of
 from profet_profiles import Profile
 
 
@@ -51,3 +52,14 @@ def test_gaps_and_copies_stay_and_an_operation_of_no_class_goes_with_elementwise
     assert changed["idle"] == changed["copy"] == 1.0
     assert (mapped.unknown_ms / inputs.unknown_ms)[0, 0] == pytest.approx(math.exp(factors[UNKNOWN_AS]))
     np.testing.assert_array_equal(mapped.classes_ms[1], inputs.classes_ms[1])
+
+
+def test_what_a_users_steps_say_of_a_gpu_has_their_programs_costs(models):
+    gpu, rates, own = load_gpus()["GeForce RTX 3090"], rate_model_of(models), models.with_transfer(models.transfer)
+    before = rates.gpus[gpu.name]
+    log_costs = before.log_costs + rates.measured.log_costs - rates.average.log_costs
+    effects = UserEffects(log_costs, before.log_sd, 20, gpu.name, instance="mine")
+    own.__dict__["rates"] = rates.with_gpus({gpu.name: effects})
+    inputs = profile_batch([Profile({"Device_Conv2D": 8e4})], "p3.2xlarge", None).inputs
+    there, own_there = (inputs_there(each, inputs, gpu, [FP32]).classes_ms for each in (models, own))
+    np.testing.assert_allclose(own_there, there, rtol=1e-9)
