@@ -91,11 +91,18 @@ def _run(arguments: Sequence[str], started: Callable[[], object]) -> None:
     if not _THREADS_OF_THEIR_OWN.intersection(arguments[:1]):
         # Before numpy is imported: arrays are small here, and a second thread only waits for the first by spinning.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from profet_cli.commands import parsed
+    if arguments in (["-V"], ["--version"]):
+        # Without what the commands need, too.
+        from profet_profiles import VERSION
+
+        print(f"profet {VERSION}", flush=True)
+        return
     from profet_core.errors import InputError
 
     runs_a_script = False
     try:
+        from profet_cli.commands import parsed
+
         options = parsed(arguments)
         started()
         # What a script of the user's lacks is its own error.

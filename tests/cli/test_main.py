@@ -54,7 +54,7 @@ try:
     main([{option!r}])
 finally:
     assert not {{"numpy", "rapidfuzz"}} & set(sys.modules)
-    assert [name for name in sys.modules if name[:11] == "profet_cli."] == ["profet_cli.main", "profet_cli.commands"]
+    assert [name for name in sys.modules if name[:11] == "profet_cli."] == ["profet_cli.main"]
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=repository, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"profet {VERSION}\n", "")

@@ -124,7 +124,7 @@ def test_a_file_is_compressed_for_who_can_read_that_unless_it_is_already(address
 
 def test_every_page_hints_at_what_it_needs_and_its_script_is_allowed(address):
     # The first page has bars of its own, the others Plotly's.
-    for path, hints in (("/", 4), ("/sizes", 2), ("/sizes?epochs=3", 2)):
+    for path, hints in (("/", 3), ("/sizes", 1), ("/sizes?epochs=3", 1)):
         headers, page = found(address, path, encoding="identity")
         for name in re.findall(r"<\./(\S+)>", headers["link"]):
             assert ask(address, f"/{name}", "HEAD")[0] == 200
