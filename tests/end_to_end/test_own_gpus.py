@@ -125,9 +125,7 @@ def test_its_cells_calibrate_it_and_it_is_in_the_list_with_its_price(person, tra
     assert (row["gpu"], row["basis"]) == (gpu["gpu"], "calibrated")
 
 
-@pytest.mark.xfail(
-    reason="T4 waits for launches in networks this small: the work read off its class times is too little"
-)
+@pytest.mark.xfail(reason="T4 waits for launches: class times tell too little work")
 def test_predictions_are_what_is_measured(person, trained, data, gpu):
     """Of each network at the largest batch size: what PROFET profiled on T4, and what was measured here."""
     profiles = pd.read_parquet(data_folder() / PROFILES_FILE)
