@@ -202,7 +202,9 @@ def source_of(models: Models, gpu: Gpu) -> Source:
     if effects is not None and effects.rows:
         return Source.PUBLISHED
     specs, generation = models.transfer.gpus, gpu.compute_capability
-    is_known = any(row.rows and specs[name].compute_capability == generation for name, row in gpus.items())
+    is_known = any(
+        row.rows and name in specs and specs[name].compute_capability == generation for name, row in gpus.items()
+    )
     return Source.GENERATION if is_known else Source.SPECS
 
 

@@ -56,6 +56,7 @@ from profet_core.prediction.mixed_precision import (
     with_other_kernels,
 )
 from profet_core.prediction.models import Method, Models
+from profet_core.prediction.scaler import AXIS_RANGE
 from profet_core.prediction.table import Prediction, StepTable
 from profet_core.prediction.targets import Anchor, Layout, anchor_gpu, find_anchor, offer_targets
 from profet_profiles.record import STAND_IN, Profile, ProfileMeta
@@ -236,13 +237,16 @@ class _Question(Struct, frozen=True):
         unexplained = np.maximum(np.log(batch.latency_ms / times.latency_ms) - width, 0.0)
         return Estimate(latency_ms=batch.latency_ms, log_sd=combined_sd(MEASURED_LOG_SD, log_sd_of(unexplained)))
 
-    def on_anchor(self, steps: Sequence[RecordedStep], here: Estimate) -> list[Recorded]:
+    def on_anchor(self, steps: Sequence[RecordedStep], here: Estimate, times: StepTimes) -> list[Recorded]:
         """Each step as it was recorded on the anchor; `here` in FP32 or TF32."""
         recorded, gpu = [], anchor_gpu(self.models, self.anchor)
-        for step, one_ms, one_log_sd in zip(steps, here.latency_ms.tolist(), here.log_sd.tolist(), strict=True):
-            meta, code = step.profile.meta, CHANNELS_LAST if is_tuned(step.profile) else PLAIN
-            sizes = meta.batch_size or _USUAL_SIZES[0], meta.pixels or _USUAL_SIZES[1]
-            asked = Asked(step.precision or AS_PROFILED, code, *sizes)
+        batch_sizes = [step.profile.meta.batch_size or _USUAL_BATCH for step in steps]
+        copied = np.clip(np.rint(times.pixels(np.array(batch_sizes, float))), *AXIS_RANGE["pixels"])
+        by_copy = np.where(times.copy_ms > 0, copied, _USUAL_PIXELS).astype(int).tolist()
+        rows = zip(steps, here.latency_ms.tolist(), here.log_sd.tolist(), batch_sizes, by_copy, strict=True)
+        for step, one_ms, one_log_sd, batch_size, pixels in rows:
+            code = CHANNELS_LAST if is_tuned(step.profile) else PLAIN
+            asked = Asked(step.precision or AS_PROFILED, code, batch_size, step.profile.meta.pixels or pixels)
             latency_ms = one_ms * math.exp(-step.log_slower)
             recorded.append(Recorded(gpu, self.anchor.host, asked, latency_ms, max(one_log_sd, MEASURED_LOG_SD)))
         return recorded
@@ -285,7 +289,7 @@ def _run_stages(question: _Question, steps: Sequence[RecordedStep]) -> _Stages:
     classes, host_ms = load_operation_classes(), host_times_ms(batch.profiles)
     times = StepTimes.of(classes, batch.inputs, host_ms)
     here = question.here(batch, times)
-    on_anchor = question.on_anchor(steps, here)
+    on_anchor = question.on_anchor(steps, here, times)
     if anchor.gpu is not None:
         inputs = inputs_there(models, batch.inputs, anchor.gpu, [step.base_precision for step in steps])
         batch, times = replace(batch, inputs=inputs), StepTimes.of(classes, inputs, host_ms)
@@ -451,8 +455,8 @@ def _corrected(
     return table, doubts + notes
 
 
-#: Of a profile that doesn't say them: what they change is little beside the work that it tells.
-_USUAL_SIZES = 64, 224
+#: Of a profile that doesn't say them, nor has a copy of the batch: they change little beside the work that it tells.
+_USUAL_BATCH, _USUAL_PIXELS = 64, 224
 #: Share of one workload's measured log error that applies to another of the same network: at the same sizes, and if the
 #: sizes are unknown. `profet validate` measures the gain.
 SHARE_AT_SAME_SIZES, SHARE_WITHOUT_SIZES = 0.9, 0.6

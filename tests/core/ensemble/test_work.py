@@ -75,3 +75,13 @@ def test_arrays_that_do_not_belong_together_are_refused(change):
     assert readers_of({"p3.2xlarge": CONTENT})["p3.2xlarge"].read(np.ones((1, len(GROUPS))))[1] == 1.0
     with pytest.raises(ValueError):
         readers_of({"p3.2xlarge": {**CONTENT, **change}})
+
+
+def test_the_copy_of_the_batch_says_how_large_its_images_are(samples):
+    for sample in samples.values():
+        batch = profile_batch([sample.profile], sample.anchor, np.array([sample.latency_ms]))
+        read = StepTimes.of(load_operation_classes(), batch.inputs, np.array([np.inf]))
+        if read.copy_ms[0] > 0:
+            pixels = read.pixels(np.array([float(sample.batch_size)]))[0]
+            assert sample.pixels / 1.3 < pixels < sample.pixels * 1.3, sample.name
+    assert times(copy=0.75 * 64 * 3 * 0.032**2).pixels(np.array([64.0])) == pytest.approx([32.0])
