@@ -51,14 +51,14 @@ assert {row['basis'] for row in rows} >= {'given', 'measured', 'transferred'}, r
 from streamlit.testing.v1 import AppTest
 page = AppTest.from_file('$shipped/ui/navigation.py', default_timeout=120).run()
 assert page.title and not page.exception and not page.error, page
-" 2> said.txt || { cat said.txt; return 1; }
+" 2> output.txt || { cat output.txt; return 1; }
 }
 
 missing=
 for python; do
   "$python" --version || { missing="$missing $python"; continue; }
   in_empty "$python" "$recorder"
-  venv/bin/profet-record train.py 2>&1 | tee said.txt | grep "trained"
+  venv/bin/profet-record train.py 2>&1 | tee output.txt | grep "trained"
   ! venv/bin/python -c "import numpy" 2>/dev/null
   venv/bin/python -m pip install --quiet --disable-pip-version-check "$source"
   try_app

@@ -72,9 +72,9 @@ def with_figures(text: str) -> str:
     """Return the README with the figures of today."""
     offers = load_shipped().all_offers
     clouds = len({offer.provider for offer in offers})
-    text, placed = re.subn(r"\d+ offers from \d+ clouds", f"{len(offers)} offers from {clouds} clouds", text)
+    text, replaced = re.subn(r"\d+ offers from \d+ clouds", f"{len(offers)} offers from {clouds} clouds", text)
     text, written = re.subn(r"\| MAPE \|.*?the error there is [\d.]+%\.", lambda _: accuracy(), text, flags=re.DOTALL)
-    assert (placed, written) == (1, 1)
+    assert (replaced, written) == (1, 1)
     return text
 
 

@@ -46,7 +46,7 @@ def run_inspect(options: argparse.Namespace) -> None:
     trace = read_as(read_profile_file(options.trace), options.steps)
     profile = counted(trace, trace.meta.step_latency_ms)
     models = load_models(options.models)
-    placed, diagnosis = placements(models, profile), diagnose(profile)
+    operations, diagnosis = placements(models, profile), diagnose(profile)
     meta = {key: value for key, value in asdict(profile.meta).items() if value is not None}
     if options.format == "json":
         _, (unknown,) = load_operation_classes().encode([profile])
@@ -63,9 +63,9 @@ def run_inspect(options: argparse.Namespace) -> None:
             "warnings": list(profile.warnings),
             "ignored": list(profile.ignored),
             "unknown_operations": document(unknown, UNKNOWN_OPERATIONS),
-            "kinds": {row.operation: row.kind for row in placed},
-            "classes": {row.operation: row.operation_class for row in placed},
-            "clusters": {row.operation: row.cluster for row in placed},
+            "kinds": {row.operation: row.kind for row in operations},
+            "classes": {row.operation: row.operation_class for row in operations},
+            "clusters": {row.operation: row.cluster for row in operations},
             "diagnosis": {
                 name: getattr(diagnosis, name)
                 for name in ("kind", "gpu_busy_share", "input_share", "latency_known", "sentence")
@@ -91,7 +91,7 @@ def run_inspect(options: argparse.Namespace) -> None:
         ("class", "operation_class"),
         ("known by", _known_by),
     ]
-    print_rows(placed, columns)
+    print_rows(operations, columns)
 
 
 def _known_by(row: Placement) -> str | None:

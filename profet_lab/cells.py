@@ -48,7 +48,7 @@ def measured_cells_report(
         for name, some, values in zip(gpus, learned, effects, strict=True)
         for number, (network, reader) in enumerate(zip(networks, readers, strict=True))
     ]
-    table = pd.concat(run_tasks(judged_network, tasks, progress=progress, threads=True))
+    table = pd.concat(run_tasks(network_errors, tasks, progress=progress, threads=True))
     rows = []
     for count, part in table.groupby("cells"):
         by_gpu = {str(name): figures(own) for name, own in part.groupby("gpu")}
@@ -58,7 +58,7 @@ def measured_cells_report(
     return {"seed": seed, "networks": len(networks), "workloads": workloads, "rows": rows}
 
 
-def judged_network(
+def network_errors(
     models: Models,
     rates: RateModel,
     medians: InstanceSteps,

@@ -574,8 +574,10 @@ def fit(fit_problem: Problem, warm: np.ndarray | None = None) -> np.ndarray:
         return sparse.vstack([by_row, sparse.diags(1 / sds)]).tocsr()
 
     start = means if warm is None else warm
-    found = least_squares(residuals, start, slopes, x_scale=sds, tr_solver="lsmr", ftol=_CONVERGED, max_nfev=_MAX_STEPS)
-    return np.asarray(found.x)
+    solution = least_squares(
+        residuals, start, slopes, x_scale=sds, tr_solver="lsmr", ftol=_CONVERGED, max_nfev=_MAX_STEPS
+    )
+    return np.asarray(solution.x)
 
 
 def _slopes(fit_problem: Problem, parts: np.ndarray, work: np.ndarray, joined: np.ndarray) -> sparse.csr_matrix:

@@ -389,9 +389,9 @@ def _wanted_offers(question: _Question, layout: Layout) -> tuple[tuple[Instance,
     if question.wanted is None:
         return layout.offers
     order = {name: number for number, name in enumerate((question.anchor.name, *question.wanted))}
-    offers = [placed for placed in layout.offers if placed[0].name in order]
+    offers = [pair for pair in layout.offers if pair[0].name in order]
     if set(question.wanted) <= set(question.models.instances) - {question.anchor.instance}:
-        offers.sort(key=lambda placed: order[placed[0].name])
+        offers.sort(key=lambda pair: order[pair[0].name])
     return tuple(offers)
 
 

@@ -238,7 +238,7 @@ def curves_at(
     else:
         batch_size = _batch_at(predictions, other_size)
         wanted = [(batch_size, _pixels_at(predictions, size)) for size in sizes]
-    offers = [placed for placed in _offers(predictions) if instances is None or placed[0].name in instances]
+    offers = [pair for pair in _offers(predictions) if instances is None or pair[0].name in instances]
     return [offer_table(table, offers) for table in resized(models, predictions, wanted)]
 
 

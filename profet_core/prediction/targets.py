@@ -196,19 +196,19 @@ def row_plan(models: Models, anchor: Anchor, targets: Sequence[StepTarget], *, t
     """
     transfer, by_model = models.transfer, {gpu_model(name): name for name in models.transfer.profiled_gpus}
     profiled = {target.instance: row for row, target in enumerate(targets) if target.instance in models.ranges}
-    own_gpu = anchor_gpu(models, anchor).name
+    anchor_name = anchor_gpu(models, anchor).name
     same_gpu: dict[int, str] = {}
     estimated: dict[int, tuple[Basis, tuple[Note, ...]]] = {}
     for row, (gpu, _, instance) in enumerate(targets):
         like = transfer.profiled_gpus.get(gpu.name)
         if instance == anchor.name or (anchor.gpu is None and instance in profiled and instance != anchor.instance):
             continue
-        if gpu.name == own_gpu:
+        if gpu.name == anchor_name:
             same_gpu[row] = anchor.instance if anchor.gpu is None else anchor.name
         elif like is not None and anchor.gpu is None:
             same_gpu[row] = like
         elif like is not None:
-            estimated[row] = Basis.MAPPED, (Note(Code.UNPROFILED_ANCHOR, gpu=own_gpu),)
+            estimated[row] = Basis.MAPPED, (Note(Code.UNPROFILED_ANCHOR, gpu=anchor_name),)
         else:
             # What differs from the profiled GPU of the same model.
             sibling = by_model.get(transfer.gpus.models.get(gpu.name) or gpu.model)
@@ -280,8 +280,8 @@ def _no_slower(models: Models, targets: Sequence[StepTarget], fixed: np.ndarray)
     """
     gpus = list(dict.fromkeys(target.gpu for target in targets))
     rates = rate_model_of(models) if has_rates(models) else None
-    said = {gpu for gpu in gpus if rates is not None and rates.users_effects(gpu.name)}
-    better = np.array([[not said & {gpu, other} and no_less(gpu, other) for other in gpus] for gpu in gpus])
+    users = {gpu for gpu in gpus if rates is not None and rates.users_effects(gpu.name)}
+    better = np.array([[not users & {gpu, other} and no_less(gpu, other) for other in gpus] for gpu in gpus])
     places = [gpus.index(target.gpu) for target in targets]
     launches = np.log([target.host.launch for target in targets])
     log_sd = np.array([target.host.log_sd for target in targets])

@@ -117,8 +117,8 @@ def test_what_can_be_chosen_is_listed_and_a_model_of_several_asks_which(models, 
     assert list(names[4:]) == sorted(names[4:], key=str.lower)
 
 
-def test_known_near_and_foreign_operations(models):
-    placed = {
+def test_known_similar_and_unknown_operations(models):
+    by_operation = {
         row.operation: row
         for row in placements(
             models,
@@ -137,22 +137,25 @@ def test_known_near_and_foreign_operations(models):
             ),
         )
     }
-    known, near, foreign = (placed[f"Device_{name}"] for name in ("Conv2D", "Conv3D", "Q" * 40))
+    known, similar, unknown = (by_operation[f"Device_{name}"] for name in ("Conv2D", "Conv3D", "Q" * 40))
     assert known.class_known and known.cluster_known
     assert "Conv2D" in known.cluster.removeprefix("Device_").split("&")
-    assert (near.class_known, near.operation_class) == (False, known.operation_class)
-    assert (foreign.operation_class, foreign.cluster) == (None, None)
-    assert (known.kind, near.kind, foreign.kind) == ("convolution", "convolution", None)
-    assert (known.stands_in, near.stands_in, foreign.stands_in) == (False, False, True)
-    assert placed["Device_TopKV2"].stands_in and placed["Device_TopKV2"].operation_class == "elementwise"
-    communication = placed["Device_NcclAllReduce"]
+    assert (similar.class_known, similar.operation_class) == (False, known.operation_class)
+    assert (unknown.operation_class, unknown.cluster) == (None, None)
+    assert (known.kind, similar.kind, unknown.kind) == ("convolution", "convolution", None)
+    assert (known.stands_in, similar.stands_in, unknown.stands_in) == (False, False, True)
+    assert by_operation["Device_TopKV2"].stands_in and by_operation["Device_TopKV2"].operation_class == "elementwise"
+    communication = by_operation["Device_NcclAllReduce"]
     assert (communication.kind, communication.operation_class) == ("communication", None)
-    assert [name for name, row in placed.items() if row.set_aside] == ["Device_NcclAllReduce"]
-    assert (placed["Host_DecodeJpeg"].kind, placed["Host_DecodeJpeg"].operation_class) == ("input pipeline", None)
-    assert not placed["Host_DecodeJpeg"].stands_in
-    assert [row.share for row in (known, near, foreign)] == pytest.approx([0.6, 0.3, 0.1])
-    assert placed["Device_IDLE"].idle and placed["Device_IDLE"].share is None
-    assert not placed["Host_Quux"].on_device and placed["Host_Quux"].operation_class is None
+    assert [name for name, row in by_operation.items() if row.set_aside] == ["Device_NcclAllReduce"]
+    assert (by_operation["Host_DecodeJpeg"].kind, by_operation["Host_DecodeJpeg"].operation_class) == (
+        "input pipeline",
+        None,
+    )
+    assert not by_operation["Host_DecodeJpeg"].stands_in
+    assert [row.share for row in (known, similar, unknown)] == pytest.approx([0.6, 0.3, 0.1])
+    assert by_operation["Device_IDLE"].idle and by_operation["Device_IDLE"].share is None
+    assert not by_operation["Host_Quux"].on_device and by_operation["Host_Quux"].operation_class is None
 
 
 def test_the_longest_comes_first_and_nothing_is_lost(models, samples):
