@@ -297,7 +297,7 @@ def read_store(folder: Path) -> Dataset:
     operations: list[tuple[int, str, float]] = []
     for number, result in enumerate(results):
         ran = result.status == "ok"
-        operations.extend((number, operation, us) for operation, us in (result.operations_us or {}).items())
+        operations.extend((number, operation, us) for operation, us in result.operations_us.items())
         cells.append(
             {
                 "cell": number,

@@ -118,7 +118,7 @@ def test_a_collection_is_stopped_then_killed_and_gone_on_with(tmp_path, start, c
         assert len(result.latency_repeats_ms) == 2
         assert result.batch_latency_ms == pytest.approx(median(result.latency_repeats_ms), abs=1e-3)
         assert result.peak_memory_bytes is not None and result.peak_memory_bytes > 50e6
-        assert result.operations_us is not None and result.operations_us["Device_Conv2D"] > 0
+        assert result.operations_us["Device_Conv2D"] > 0
         assert not any(name.startswith("Host_") and name != "Host_IDLE" for name in result.operations_us)
     assert manifest["gpu"].endswith("on 1 thread")
     assert manifest["frameworks"].keys() == {"pytorch"}
