@@ -89,9 +89,9 @@ def test_a_collection_is_stopped_then_killed_and_gone_on_with(tmp_path, start, c
     first = start(*names)
     wait_for_cells(tmp_path / "c", 1)
     first.send_signal(signal.SIGINT)
-    _, said = first.communicate(timeout=60)
-    assert first.returncode == 130 and "Traceback" not in said
-    assert said.splitlines()[-1].startswith("profet: stopped: ") and str(tmp_path / "c") in said.splitlines()[-1]
+    _, stderr = first.communicate(timeout=60)
+    assert first.returncode == 130 and "Traceback" not in stderr
+    assert stderr.splitlines()[-1].startswith("profet: stopped: ") and str(tmp_path / "c") in stderr.splitlines()[-1]
     before = read_collection(tmp_path / "c")[1]
     assert [result.cell.model for result in before] == ["LeNet5"]
 

@@ -399,7 +399,7 @@ def test_other_sizes_grow_as_the_counts_do_and_classes_change_the_last_layer_alo
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("resnet50", 0), "0 pixels"),
         (("resnet50", 4_097), "4,097"),
@@ -408,7 +408,7 @@ def test_other_sizes_grow_as_the_counts_do_and_classes_change_the_last_layer_alo
         (("PROFET InceptionV3", 64), "too small"),
     ],
 )
-def test_what_cannot_be_counted_is_one_line(arguments, said):
-    with pytest.raises(InputError, match=said) as error:
+def test_what_cannot_be_counted_is_one_line(arguments, message):
+    with pytest.raises(InputError, match=message) as error:
         counts_of(*arguments)
     assert "\n" not in str(error.value)
