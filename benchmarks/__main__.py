@@ -19,18 +19,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from benchmarks.code import (
-    BARE,
-    IMPORT,
-    MANY,
-    PREDICT,
-    TRACE,
-    WARM,
-    answer_calls,
-    answers,
-    measured,
-    measures,
-)
+from benchmarks.code import BARE, IMPORT, MANY, PREDICT, TRACE, WARM, answer_calls, answers, measured, measures
 from benchmarks.made_trace import write_pytorch_trace
 from benchmarks.served_app import SCRIPT, chromium_path, served, served_endpoint
 from profet_core.files import default_models_folder

@@ -146,11 +146,7 @@ def test_the_file_answers_as_the_fit_does_without_the_effects_of_sources(few):
     assert set(content["instances"]) == {"g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge"}
     assert len(content["known"]["steps"]) == len(few)
     changed = dict(
-        zip(
-            fit_problem.keys,
-            zip(fitted, as_new_source(fit_problem.keys, fitted), strict=True),
-            strict=True,
-        )
+        zip(fit_problem.keys, zip(fitted, as_new_source(fit_problem.keys, fitted), strict=True), strict=True)
     )
     source = few.loc[few["source"] != PROFET, "source"].iloc[0]
     assert changed["source", source][0] != 0 == changed["source", source][1]

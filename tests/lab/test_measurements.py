@@ -12,11 +12,7 @@ from profet_core import cost_table, load_catalog, load_models
 from profet_core.prediction.models import load_samples
 from profet_core.training.cost import MEASURED_EPOCH_FACTOR
 from profet_lab.documented import fit_features
-from profet_lab.measurements.published import (
-    load_points,
-    mlperf_ratio,
-    mlperf_speeds,
-)
+from profet_lab.measurements.published import load_points, mlperf_ratio, mlperf_speeds
 from profet_lab.measurements.tables import (
     LATENCIES_FILE,
     PROFILES_FILE,

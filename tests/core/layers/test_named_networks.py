@@ -296,16 +296,7 @@ def test_an_unknown_name_gets_near_ones_and_the_way_of_a_file(typed, near):
 
 
 @pytest.mark.parametrize(
-    "typed",
-    [
-        "BERT",
-        "gpt2",
-        "LSTM",
-        "openai/clip-base",
-        "transformer",
-        "sequencer2d_s",
-        "timm/tnt_s_patch16_224",
-    ],
+    "typed", ["BERT", "gpt2", "LSTM", "openai/clip-base", "transformer", "sequencer2d_s", "timm/tnt_s_patch16_224"]
 )
 def test_names_of_other_networks_are_refused_as_their_files_are(typed):
     with pytest.raises(
