@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache, partial
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -18,7 +19,7 @@ from profet_core.ensemble.members import StepInputs
 from profet_core.ensemble.operations import kind_of
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import FloatArray, combined_sd, smooth_max
-from profet_core.layers.class_times import Place, mapped_inputs
+from profet_core.layers.class_times import CLASS_SHARE, Place, class_work_ms, mapped_inputs
 from profet_core.layers.measured import OF_PROGRAM, Learned, Steps
 from profet_core.layers.network import MAX_PATCH_CONVOLUTIONS, Counts, Elements, Flops, Numbers
 from profet_core.layers.networks import (
@@ -143,6 +144,20 @@ def _known_name(name: str, counts: Counts) -> str:
     return shared_name(other if alike else name)
 
 
+class _ReadTimes(NamedTuple):
+    """Times of groups of classes, milliseconds per unit of work there, and the step's batch and pixel size."""
+
+    groups_ms: FloatArray
+    costs_ms: FloatArray
+    batch_size: int
+    pixels: int
+
+
+#: Error of the GPU's work in a profile; and intervals of read steps on GPUs that PROFET's program measured, over those
+#: of any program: nine of ten hold on PROFET's four GPUs, each in turn as a new one (`profet validate --cells`).
+BUSY_LOG_SD, IN_PROGRAM_WIDTH = 0.15, 0.6
+
+
 class _CountedSteps(Struct, frozen=True):
     """Steps of a network whose work is counted, or read off a profile.
 
@@ -151,15 +166,23 @@ class _CountedSteps(Struct, frozen=True):
     name : empty if its work is read.
     counts_at : pixels -> what an image takes; InputError if the network can't be built for it.
     as_measured : whether PROFET's program ran the steps that were recorded.
+    read : what the work is read off.
     """
 
     models: Models
     name: str
     counts_at: Callable[[int], Counts]
     as_measured: bool
+    read: _ReadTimes | None = None
 
     def _on(
-        self, asked: Asked, machines: StepMachines, launched_at: tuple[int, int] | None = None, *, is_recorded: bool
+        self,
+        asked: Asked,
+        machines: StepMachines,
+        launched_at: tuple[int, int] | None = None,
+        *,
+        is_recorded: bool,
+        by_classes: bool,
     ) -> Steps:
         counts, (precision, code, batch_size, _) = self.counts_at(asked.pixels), asked
         # It ran in FP32 alone.
@@ -180,9 +203,15 @@ class _CountedSteps(Struct, frozen=True):
         steps = machines.on(step).steps
         if not as_measured and not self.as_measured:
             steps = replace(steps, shared_log_sd=OF_PROGRAM * steps.shared_log_sd)
-        if self.name:
+        if (times := self.read) is None:
             return steps
-        # What was read off class times says what kinds of work there are; how much, the recorded step's time.
+        # What was read off class times says what kinds of work there are; how much, the recorded step's time. Class
+        # times say it without the kinds, within one program.
+        if by_classes:
+            read_step = replace(step, network=self.counts_at(times.pixels), batch_size=times.batch_size)
+            there_ms, work_ms = machines.costs_ms(step), machines.on(read_step).steps.work_ms
+            by_classes_ms = class_work_ms(times.groups_ms, times.costs_ms, there_ms)
+            steps = steps.scaled((by_classes_ms / work_ms) ** CLASS_SHARE, np.ones(len(work_ms)))
         return replace(
             steps,
             network_log_sd=np.hypot(steps.network_log_sd, READ_LOG_SD),
@@ -192,14 +221,19 @@ class _CountedSteps(Struct, frozen=True):
 
     def usual_ms(self, recorded: Recorded) -> float:
         """Return what a recorded step usually takes."""
-        return self._usual(recorded).latency_ms.item()
+        return self._usual(recorded, by_classes=False).latency_ms.item()
 
-    def _usual(self, recorded: Recorded) -> Steps:
+    def _usual(self, recorded: Recorded, *, by_classes: bool) -> Steps:
         # PROFET's program ran on its own GPUs; of another one, both steps are in today's software.
         is_recorded = recorded.gpu.name in self.models.transfer.profiled_gpus
-        return self._on(
-            recorded.asked, machines_of(self.models, [(recorded.gpu, recorded.host)]), is_recorded=is_recorded
-        )
+        machines = machines_of(self.models, [(recorded.gpu, recorded.host)])
+        return self._on(recorded.asked, machines, is_recorded=is_recorded, by_classes=by_classes)
+
+    def _in_program(self, gpu: Gpu) -> bool:
+        """Whether the program that was recorded is PROFET's, and ran a GPU's known steps."""
+        measured = calibrated_gpus(self.models).get(gpu.name)
+        is_profets = gpu.name in self.models.transfer.profiled_gpus or (measured is not None and measured.in_tensorflow)
+        return self.as_measured and is_profets
 
     def on(
         self,
@@ -213,8 +247,22 @@ class _CountedSteps(Struct, frozen=True):
 
         They are those of today's software, or `as_recorded` of the program that was recorded.
         """
-        times_ms, log_sds = np.array([(step.latency_ms, step.log_sd) for step in recorded]).T
-        learned = Learned.of(Steps.joined([self._usual(step) for step in recorded]), times_ms, log_sds)
+        profiled = self.models.transfer.profiled_gpus
+        in_program = [as_recorded or (gpu.name not in profiled and self._in_program(gpu)) for gpu, _ in targets]
+        if len(set(in_program)) > 1:
+            return self._apart(targets, asked, recorded, np.array(in_program))
+        in_program_too = all(in_program) and self._in_program(recorded[0].gpu) and not is_half(asked.precision)
+        by_classes = self.read is not None and in_program_too
+        given = [(self._usual(step, by_classes=by_classes), step.latency_ms, step.log_sd) for step in recorded]
+        # In one program what the GPU worked says how much of a step launches are.
+        worked = [(usual.without_launches(), step) for (usual, _, _), step in zip(given, recorded, strict=True)]
+        given += [
+            (usual, min(step.busy_ms, step.latency_ms), BUSY_LOG_SD)
+            for usual, step in worked
+            if by_classes and step.busy_ms
+        ]
+        steps, times_ms, log_sds = zip(*given, strict=True)
+        learned = Learned.of(Steps.joined(steps), np.array(times_ms), np.array(log_sds))
         machines = machines_of(self.models, targets)
         wider_log_sd = machines.slower(asked.precision).log_sd
 
@@ -223,14 +271,39 @@ class _CountedSteps(Struct, frozen=True):
         @cache
         def formula(batch_size: int, pixels: int) -> Steps:
             return self._on(
-                asked._replace(batch_size=batch_size, pixels=pixels), machines, sizes[0], is_recorded=as_recorded
+                asked._replace(batch_size=batch_size, pixels=pixels),
+                machines,
+                sizes[0],
+                is_recorded=as_recorded,
+                by_classes=by_classes,
             )
 
         at = [formula(*size) for size in sizes]
 
         def at_size(batch_size: int, pixels: int) -> TargetSteps:
             steps = learned.on(formula(batch_size, pixels), at)
-            return TargetSteps(steps.latency_ms, steps.launch_ms, combined_sd(steps.log_sd, wider_log_sd))
+            log_sd = IN_PROGRAM_WIDTH * steps.log_sd if by_classes else steps.log_sd
+            return TargetSteps(steps.latency_ms, steps.launch_ms, combined_sd(log_sd, wider_log_sd))
+
+        return at_size
+
+    def _apart(
+        self,
+        targets: Sequence[tuple[Gpu, Host]],
+        asked: Asked,
+        recorded: Sequence[Recorded],
+        in_program: np.ndarray,
+    ) -> StepsAt:
+        """Return what `on` does for targets whose known steps one program ran, and for others."""
+        rows = [np.flatnonzero(in_program == is_in) for is_in in (False, True)]
+        parts = [self.on([targets[row] for row in some.tolist()], asked, recorded) for some in rows]
+
+        def at_size(batch_size: int, pixels: int) -> TargetSteps:
+            values = [
+                np.concatenate(columns) for columns in zip(*(at(batch_size, pixels) for at in parts), strict=True)
+            ]
+            back = np.argsort(np.concatenate(rows))
+            return TargetSteps(*(column[back] for column in values))
 
         return at_size
 
@@ -342,7 +415,9 @@ def read_step(
         kernels = max(launches_ms / math.exp(rate_model_of(models).average.log_launch), 1.0)
     counts = _counts_read(amounts, kernels, batch_size, pixels)
 
-    steps = _CountedSteps(models, "", partial(_by_area, counts), as_measured=not waits_for_loader(profile))
+    gpu = models.transfer.gpus[models.transfer.profiled[anchor].gpu]
+    read = _ReadTimes(groups_ms, rate_model_of(models).kept_costs_ms(gpu, Mode.FP32, True, anchor), batch_size, pixels)
+    steps = _CountedSteps(models, "", partial(_by_area, counts), not waits_for_loader(profile), read)
     return CountedStep("", {}, steps.usual_ms, steps.on)
 
 

@@ -243,11 +243,13 @@ class UserEffects(GpuEffects, frozen=True):
     statement : of a custom GPU's speed, in words; empty: steps were measured.
     instance : the machine that ran measured steps.
     networks : number of measured networks.
+    in_tensorflow : whether TensorFlow ran the measured steps, as it ran PROFET's cells.
     """
 
     statement: str = ""
     instance: str = ""
     networks: int = 0
+    in_tensorflow: bool = False
 
     @property
     def steps_words(self) -> str:
@@ -403,7 +405,7 @@ class RateModel(Struct, frozen=True):
     checksum: str = ""
     made: dict[tuple[Gpu, Mode, bool, str], FloatArray] = field(default_factory=dict)
 
-    def _costs_ms(self, gpu: Gpu, mode: Mode, is_measured: bool, instance: str) -> FloatArray:
+    def kept_costs_ms(self, gpu: Gpu, mode: Mode, is_measured: bool, instance: str) -> FloatArray:
         """`costs_ms`, kept: of one GPU they are the same for every network."""
         key = gpu, mode, is_measured, instance
         if key not in self.made:
@@ -483,7 +485,7 @@ class RateModel(Struct, frozen=True):
             work = work[[int(fuses_attention(gpu)) for gpu, _ in targets]]
         costs_ms = np.array(
             [
-                self._costs_ms(gpu, mode, is_measured, instance)
+                self.kept_costs_ms(gpu, mode, is_measured, instance)
                 for (gpu, _), mode, instance in zip(targets, modes, instances, strict=True)
             ]
         )
@@ -599,12 +601,13 @@ def _users_effects(row: JsonObject) -> UserEffects:
     values = {name: getattr(effects := _effects(row), name) for name in GpuEffects.__struct_fields__}
     if effects.log_sd <= 0:
         raise ValueError("no uncertainty")
-    return UserEffects(**values, instance=str(row["instance"]), networks=int(row["networks"]))
+    instance, networks = str(row["instance"]), int(row["networks"])
+    return UserEffects(**values, instance=instance, networks=networks, in_tensorflow=row["in_tensorflow"] is True)
 
 
 def calibrated_content(effects: UserEffects) -> JsonObject:
     """Measured steps' effects as `calibrated.json` holds them."""
-    names = ("gpu", "instance", "networks", "rows", "log_sd", "log_launch")
+    names = ("gpu", "instance", "networks", "rows", "log_sd", "log_launch", "in_tensorflow")
     return {**{name: getattr(effects, name) for name in names}, "log_costs": effects.log_costs.tolist()}
 
 

@@ -273,6 +273,16 @@ class StepMachines:
             on_gpus = self._made[step] = self._in_order(step)
         return on_gpus
 
+    def costs_ms(self, step: NetworkStep) -> FloatArray:
+        """Milliseconds per unit of work of each kind on each machine, (machines, kinds)."""
+        modes, is_measured = self._modes_of(step), _is_measured(step)
+        return np.array(
+            [
+                self._model.kept_costs_ms(self._twins[place], modes[place], is_measured, self._instances[place])
+                for place in self._gpu_at[self._rows]
+            ]
+        )
+
     def slower(self, precision: str) -> _WithoutUnits:
         """Return what GPUs without the precision's units do."""
         if (without_units := self._slower.get(precision)) is None:

@@ -43,13 +43,14 @@ class Asked(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """A step that was recorded, and its uncertainty."""
+    """A step that was recorded, its uncertainty, and what of it the GPU worked, where a profile says that."""
 
     gpu: Gpu
     host: Host
     asked: Asked
     latency_ms: float
     log_sd: float
+    busy_ms: float | None = None
 
 
 class TargetSteps(NamedTuple):

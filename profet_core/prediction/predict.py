@@ -243,12 +243,14 @@ class _Question(Struct, frozen=True):
         batch_sizes = [step.profile.meta.batch_size or _USUAL_BATCH for step in steps]
         copied = np.clip(np.rint(times.pixels(np.array(batch_sizes, float))), *AXIS_RANGE["pixels"])
         by_copy = np.where(times.copy_ms > 0, copied, _USUAL_PIXELS).astype(int).tolist()
-        rows = zip(steps, here.latency_ms.tolist(), here.log_sd.tolist(), batch_sizes, by_copy, strict=True)
-        for step, one_ms, one_log_sd, batch_size, pixels in rows:
+        estimates = np.array([here.latency_ms, here.log_sd, times.work_ms]).T.tolist()
+        for step, (step_ms, log_sd, work_ms), batch_size, pixels in zip(
+            steps, estimates, batch_sizes, by_copy, strict=True
+        ):
             code = CHANNELS_LAST if is_tuned(step.profile) else PLAIN
             asked = Asked(step.precision or AS_PROFILED, code, batch_size, step.profile.meta.pixels or pixels)
-            latency_ms = one_ms * math.exp(-step.log_slower)
-            recorded.append(Recorded(gpu, self.anchor.host, asked, latency_ms, max(one_log_sd, MEASURED_LOG_SD)))
+            latency_ms, busy_ms = (ms * math.exp(-step.log_slower) for ms in (step_ms, work_ms))
+            recorded.append(Recorded(gpu, self.anchor.host, asked, latency_ms, max(log_sd, MEASURED_LOG_SD), busy_ms))
         return recorded
 
 
