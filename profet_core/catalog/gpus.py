@@ -449,17 +449,14 @@ def runs_as(gpu: Gpu, requested: str) -> tuple[str, Note | None]:
 
 def no_less(gpu: Gpu, other: Gpu) -> bool:
     """Whether a GPU of the same generation has no less of everything than another one, and more of something."""
-    if gpu.compute_capability is None or gpu.compute_capability != other.compute_capability:
-        return False
     mine, its = _specs(gpu), _specs(other)
     is_no_less = all(own >= others for own, others in zip(mine, its, strict=True))
-    return is_no_less and (mine, gpu.base_mhz) > (its, other.base_mhz)
+    return gpu.compute_capability == other.compute_capability and is_no_less and mine > its
 
 
 def _specs(gpu: Gpu) -> tuple[float, ...]:
     tensor = gpu.tf32_tensor_dense_tflops or 0.0, gpu.fp16_tensor_dense_tflops or 0.0
-    cores = gpu.sm_count, gpu.cuda_cores, gpu.boost_mhz, gpu.fp32_tflops
-    return (*cores, *tensor, gpu.bandwidth_gb_per_s, gpu.l2_mb, gpu.tdp_w)
+    return gpu.fp32_tflops, *tensor, gpu.bandwidth_gb_per_s, gpu.l2_mb, gpu.tdp_w
 
 
 def amp_words(gpu: Gpu) -> str:

@@ -95,7 +95,8 @@ def _custom_effects(model: RateModel, own: CustomGpu) -> GpuEffects:
     _check_throughput(gpu, point, counts)
     _check_speed(gpu, _work_ms(model, load_gpus()[REFERENCE_GPU], counts, point.batch_size, FP32) / point.step_ms)
     mode, host = mode_of(gpu, point.precision, PLAIN), host_named("", gpu.compute_capability)
-    ratios, shares = model.known.corrections(shared_name(network), [gpu.name], [mode], point.batch_size, point.pixels)
+    generation = gpu.compute_capability or 0.0
+    ratios, shares = model.known.corrections(shared_name(network), [generation], [mode], point.batch_size, point.pixels)
     log_sd = model.log_sds[case_key(case_of(counts), mode, point.batch_size)] * math.sqrt(shares.item())
     step = KnownStep(network, counts, point.batch_size, mode, host, point.step_ms, log_sd, ratios.item())
     effects = effects_by_steps(model, gpu, [step], STATED)

@@ -122,9 +122,7 @@ def _judged(
     transfer, others = models.transfer, [name for name in medians.instances if name != held_out]
     # Profiles of the held-out GPU are read as if they had been recorded there.
     reference = transfer.reference if held_out != transfer.reference else others[-1]
-    here, there = (
-        Place(transfer.gpus[transfer.profiled[name].gpu], Mode.FP32, True, name) for name in (held_out, reference)
-    )
+    here, there = (Place(transfer.gpus[transfer.profiled[name].gpu], Mode.FP32, True) for name in (held_out, reference))
     factors = np.exp(log_group_factors(rate_model_of(models), here, there))
     ways = [(anchor, anchor, np.ones(len(factors)), [held_out], "target") for anchor in others]
     ways.append((held_out, reference, factors, others, "anchor"))
