@@ -51,11 +51,13 @@ test: $(VENV)/all.done ## run every test; installs a headless Chromium first
 test-frameworks: $(VENV)/frameworks.done ## record scripts of Lightning, Transformers, accelerate, timm, fastai, ignite and JAX (6 GB)
 	$(VENV)/frameworks/bin/python -m pytest -m frameworks tests/recorder
 
-newest: $(VENV)/pip.done ## try the newest libraries that pyproject.toml allows, in an empty environment; prints what broke
+newest: $(VENV)/pip.done ## try the newest libraries that pyproject.toml allows, in an empty environment: the fast tests, every page, a served app
 	rm -rf $(VENV)/newest
 	$(PYTHON) -m venv $(VENV)/newest
 	$(VENV)/newest/bin/python -m pip install --quiet --disable-pip-version-check ".[test]"
-	@$(VENV)/newest/bin/python -m docs.newest $(QUICK)
+	$(VENV)/newest/bin/python -m pip freeze --exclude-editable
+	$(VENV)/newest/bin/profet predict sample_traces/vgg16-224px-b16-g3s.json --anchor g3s.xlarge > /dev/null
+	$(VENV)/newest/bin/python -m pytest -q $(QUICK) tests/pages/test_pages.py tests/benchmarks
 
 coverage: $(VENV)/all.done ## line and branch coverage of profet_core and the readers by the tests that need no browser
 	$(ONE_THREAD) $(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ALONE:%=--ignore %) --ignore tests/browser --ignore tests/deploy \
@@ -95,7 +97,7 @@ bill: $(VENV)/tools.done ## write the bill of materials of what serving installs
 	$(VENV)/tools/bin/cyclonedx-py requirements requirements-serve.txt --output-reproducible --of JSON -o docs/sbom.cdx.json
 
 audit: $(VENV)/tools.done ## ask an advisory database about what serving installs
-	$(VENV)/tools/bin/python docs/locked.py --audit
+	$(VENV)/tools/bin/pip-audit --strict --disable-pip --requirement requirements-serve.txt
 
 packages: $(VENV)/tools.done ## build wheels and source distribution into dist/ and try them in empty environments (PYTHONS="python3.11 ...")
 	sh deploy/try_packages.sh $(PYTHONS)

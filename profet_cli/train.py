@@ -116,7 +116,7 @@ def _coefficients(data: Measurements, folder: Path) -> dict[str, tuple[str, Call
         from profet_lab.memory import memory_content
         from profet_lab.scaleout import has_scale_rows, scaleout_content
         from profet_lab.sizes import growth_content, measured_sizes
-        from profet_lab.transfer.transfer_file import transfer_content
+        from profet_lab.transfer import transfer_content
     shipped_rates = shipped_folder("models") / RATES_NAME
     return {
         "transfer": (TRANSFER_NAME, lambda: transfer_content(data), lambda: True),
@@ -366,7 +366,6 @@ VALIDATED = {
     "cells": "error by number of cells of a new GPU: each profiled GPU in turn, networks held out",
     "estimate": "networks without a profile: the paper's tests and ours",
     "steps": "one answer by name, by profile and from each repeat; larger batches; published speeds of GPUs not seen",
-    "manycore": "many-core models against published predictions",
     "scaleout": "several GPUs: a network, a GPU, a source or a number of GPUs left out",
 }
 

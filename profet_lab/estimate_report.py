@@ -587,8 +587,10 @@ def is_no_slower(gpu: Gpu, other: Gpu) -> bool:
     if line_of(gpu) != line_of(other) or (is_earlier and generations != (None, None)):
         return False
     mine, its = (
-        (card.fp32_tflops, card.tf32_tensor_dense_tflops or 0.0, card.fp16_tensor_dense_tflops or 0.0)
-        + (card.bandwidth_gb_per_s, card.l2_mb, card.tdp_w)
+        (
+            *(card.fp32_tflops, card.tf32_tensor_dense_tflops or 0.0, card.fp16_tensor_dense_tflops or 0.0),
+            *(card.bandwidth_gb_per_s, card.l2_mb, card.tdp_w),
+        )
         for card in (gpu, other)
     )
     return mine > its and all(own >= others for own, others in zip(mine, its, strict=True))
