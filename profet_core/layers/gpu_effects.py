@@ -30,7 +30,6 @@ from profet_core.layers.rates import (
     Mode,
     RateModel,
     UserEffects,
-    calibrated_gpus,
     has_rates,
     rate_model_of,
 )
@@ -216,7 +215,7 @@ def evidence_notes(models: Models, gpu: Gpu, *, tf32: bool) -> tuple[Note, ...]:
     tf32 : the requested precision is TF32 on GPUs that have it.
     """
     source = source_of(models, gpu)
-    effects = rate_model_of(models).users_effects(gpu.name) if has_rates(models) else None
+    effects = users_effects(models, gpu)
     if effects is not None and effects.instance:
         return (Note(Code.MEASURED_STEPS, steps=effects.steps_words, networks=effects.networks),)
     if effects is not None:
@@ -231,4 +230,10 @@ def evidence_notes(models: Models, gpu: Gpu, *, tf32: bool) -> tuple[Note, ...]:
 
 def basis_of(models: Models, gpu: Gpu) -> Basis:
     """Basis of a latency on an unprofiled GPU: steps measured on it, or none."""
-    return Basis.CALIBRATED if gpu.name in calibrated_gpus(models) else Basis.TRANSFERRED
+    effects = users_effects(models, gpu)
+    return Basis.CALIBRATED if effects is not None and effects.instance else Basis.TRANSFERRED
+
+
+def users_effects(models: Models, gpu: Gpu) -> UserEffects | None:
+    """Return what a user states or measured of a GPU."""
+    return rate_model_of(models).users_effects(gpu.name) if has_rates(models) else None

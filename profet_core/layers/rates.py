@@ -564,7 +564,7 @@ def rate_model_of(models: Models) -> RateModel:
 
 def has_rates(models: Models) -> bool:
     """Whether their folder has rates: the paper's alone may not."""
-    return (models.folder / RATES_NAME).is_file()
+    return "rates" in models.__dict__ or (models.folder / RATES_NAME).is_file()
 
 
 def calibrated_gpus(models: Models) -> Mapping[str, UserEffects]:
