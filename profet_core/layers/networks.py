@@ -35,11 +35,11 @@ _PREFIXES = re.compile(
     + "|".join(LIBRARIES)
     + r")[./ ]|nvidia_|pp(?=lcnet|hgnet))"
 )
+# Patterns that are texts are compiled when one is first searched for: most names are the table's.
 #: Arguments in code that leave the network as it is.
-_CALL = re.compile(
-    r"\((?:\s*(?:(?:pretrained|progress)\s*=\s*\w+"
-    r"|weights\s*=\s*[\"']?(?:\w+_weights\.)?(?:none|default|imagenet|imagenet1k_v[12])[\"']?)\s*,?)*\s*\)$",
-    re.IGNORECASE,
+_CALL = (
+    r"(?i)\((?:\s*(?:(?:pretrained|progress)\s*=\s*\w+"
+    r"|weights\s*=\s*[\"']?(?:\w+_weights\.)?(?:none|default|imagenet|imagenet1k_v[12])[\"']?)\s*,?)*\s*\)$"
 )
 #: A call that makes a network by the name in its first argument.
 _CREATED = re.compile(
@@ -48,17 +48,15 @@ _CREATED = re.compile(
 )
 #: What follows a network's name in those of files, configurations and trained weights, and leaves its layers as they
 #: are: a file's ending, a data set, what says how it is trained (8xb32-coslr, 1x).
-_SUFFIXES = re.compile(
-    r"(?:\.(?:pth?|ya?ml|py)|[-_ .](?:imagenet(?:[-_]?(?:1k|2[12]k))?|(?:in)?(?:1|12|21|22)k|coco(?:2017)?|voc|ade20k"
-    r"|22kto1k(?:-ft)?|[pf]t22k|1-layer|hf"
-    r"|cityscapes|pretrained|default|3rdparty|(?:s|w|sw)sl|\d+xb\d+(?:-[a-z0-9]+)*)|(?<=fpn)[-_ ][1-6]x)$",
-    re.IGNORECASE,
+_SUFFIXES = (
+    r"(?i)(?:\.(?:pth?|ya?ml|py)|[-_ .](?:imagenet(?:[-_]?(?:1k|2[12]k))?|(?:in)?(?:1|12|21|22)k|coco(?:2017)?|voc"
+    r"|ade20k|22kto1k(?:-ft)?|[pf]t22k|1-layer|hf"
+    r"|cityscapes|pretrained|default|3rdparty|(?:s|w|sw)sl|\d+xb\d+(?:-[a-z0-9]+)*)|(?<=fpn)[-_ ][1-6]x)$"
 )
 #: An image size at the end of a name: 384, @384, 384px, 512x1024.
-_SIZE = re.compile(
-    r"(?:[-_.@](?P<bare>\d{2,4})|[-_ .@]+(?P<both>\d{2,4}x\d{2,4})"
-    r"|(?: at )?(?:@|[-_ .]?(?=\d+ ?px))(?P<marked>\d+))(?: ?px)?$",
-    re.IGNORECASE,
+_SIZE = (
+    r"(?i)(?:[-_.@](?P<bare>\d{2,4})|[-_ .@]+(?P<both>\d{2,4}x\d{2,4})"
+    r"|(?: at )?(?:@|[-_ .]?(?=\d+ ?px))(?P<marked>\d+))(?: ?px)?$"
 )
 #: Sizes without a mark are multiples of this, or some network's own: mobilenetv2-110 is no size, nor "resnet50 64".
 _USUAL_STEP = 32
@@ -178,7 +176,7 @@ _ALIASES = {
     "yolov?~?(11|12|26)(n|s|m|l|x)(?:ano|mall|edium|arge|large)": r"yolo\1\2",
 }
 #: Of names that aren't in the table: what no network is called that can be estimated.
-_NO_VISION = re.compile(
+_NO_VISION = (
     r"(?i)\b(?:bert|roberta|distilbert|gpt|llama|mistral|qwen|gemma|t5|whisper|wav2vec2?|lstm|gru|rnn|transformer|"
     r"clip|siglip|(?P<uncounted>(?:rt)?detr|segformer|mask2?former|sam|cvt|dpt|mit-b\d|yolos))(?![a-z])"
 )
@@ -288,7 +286,7 @@ def named_network(text: str) -> NamedNetwork:
         name, pixels = meant
         network = _table()[name]
         return network if pixels in (None, network.native_pixels) else replace(network, native_pixels=pixels)
-    if refused := _NO_VISION.search(typed.replace("_", "-")):
+    if refused := re.search(_NO_VISION, typed.replace("_", "-")):
         if refused["uncounted"]:
             raise InputError(f"{text[:60]!a} is none of the networks that were counted. Give its ONNX or .keras file.")
         raise _no_vision_name(text)
@@ -615,14 +613,14 @@ def _find(typed: str) -> tuple[str, int | None] | None:
 def _readings(typed: str) -> Iterator[tuple[str, int | None]]:
     """Return a name as typed, then without what hubs, code and configurations add; and the size that is among it."""
     yield typed, None
-    typed = _CALL.sub("", typed).rstrip()
+    typed = re.sub(_CALL, "", typed).rstrip()
     owner, _, bare = typed.rpartition("/")
     library = owner.lower().rpartition("/")[2].rpartition(":")[2]
     typed = f"{library}/{bare}" if library in LIBRARIES else bare
     yield typed, None
     pixels: int | None = None
     while True:
-        if suffix := _SUFFIXES.search(typed):
+        if suffix := re.search(_SUFFIXES, typed):
             typed = typed[: suffix.start()]
         elif (size := _size(typed)) is not None:
             typed, side = size
@@ -637,7 +635,7 @@ def _readings(typed: str) -> Iterator[tuple[str, int | None]]:
 
 def _size(typed: str) -> tuple[str, int] | None:
     """Split off the image size at a name's end: of images that aren't square, that of a square of as many pixels."""
-    if (match := _SIZE.search(typed)) is None:
+    if (match := re.search(_SIZE, typed)) is None:
         return None
     sides = [int(side) for side in (match["bare"] or match["both"] or match["marked"]).lower().split("x")]
     pixels = round(math.prod(sides) ** (1 / len(sides)))
