@@ -89,7 +89,7 @@ _ITERATIONS, _PART = 25, 0.5
 _TYPICAL, _TYPICAL_BATCH = ("resnet50", "vgg16", "mobilenet_v2"), 64
 _IS_PRODUCT = np.isin(KINDS, PRODUCTS)
 _PARTS = np.array([np.isin(KINDS, FLOPS) & ~_IS_PRODUCT, np.isin(KINDS, (*ELEMENTS, *ONCE))], float)
-_IS_DEPTHWISE = np.char.startswith(KINDS, "depthwise")
+_IS_DEPTHWISE = np.array([kind.startswith("depthwise") for kind in KINDS])
 _GROUPS = np.array([*(_PARTS * ~_IS_DEPTHWISE), *np.eye(len(KINDS))[_IS_DEPTHWISE | (_PARTS.sum(axis=0) == 0)]])
 
 

@@ -21,9 +21,11 @@ MIN_PIXELS, MAX_PIXELS = 1, 4096
 MAX_CLASSES = 1_000_000
 #: Where networks are defined; of two networks with one name, that of the first library is meant.
 LIBRARIES = ("torchvision", "timm", "keras", "ultralytics", "smp", "profet")
-#: Counted by `python -m profet_lab.networks`; `data/networks.csv`, compressed.
+#: `data/networks.csv` in a line a network, compressed: library, network, size step, checkpoints, and the counts at its
+#: own size; those at others after semicolons. Written by `python -m profet_lab.networks`.
 PACKED = "layers/networks.csv.gz"
-#: `checkpoints`: those with another size than the network's own with it, as in ".fb_in22k_ft_in1k_384@384".
+#: Of `data/networks.csv`. `checkpoints`: those with another size than the network's own with it, as in
+#: ".fb_in22k_ft_in1k_384@384".
 COLUMNS = ("library", "network", "default_size", "checkpoints", "size_step", *VALUE_NAMES)
 #: What detectors train at unless asked otherwise: about COCO's 800 x 1,066 to 1,333.
 DETECTION_PIXELS = 1_000
@@ -197,7 +199,7 @@ class NamedNetwork(Struct, frozen=True, dict=True):
     native_pixels : the image size that it, or the checkpoint that is named, is made for.
     size_step : image sizes are multiples of it: of a transformer, the side of a patch.
     weights : its trained weights and old names, as they end or are called, those of another size with it.
-    rows : its counts, one line a size, its own first.
+    rows : its counts, its own size first.
     """
 
     name: str
@@ -206,7 +208,7 @@ class NamedNetwork(Struct, frozen=True, dict=True):
     native_pixels: int
     size_step: int
     weights: str
-    rows: tuple[str, ...]
+    rows: str
 
     @property
     def is_refused(self) -> bool:
@@ -216,7 +218,8 @@ class NamedNetwork(Struct, frozen=True, dict=True):
     @cached_property
     def sizes(self) -> Mapping[int, Counts]:
         """Pixels -> counts, in ascending order; read when a network is asked for, as there are many."""
-        counted = (Counts.from_values([int(float(number)) for number in row.split(",")]) for row in self.rows)
+        rows = (row.split(",") for row in self.rows.split(";"))
+        counted = (Counts.from_values([int(float(number)) for number in row]) for row in rows)
         return MappingProxyType({counts.pixels: counts for counts in sorted(counted, key=lambda counts: counts.pixels)})
 
     @property
@@ -506,23 +509,15 @@ _ATTENDS_WHOLE = 3.0
 @cache
 def _table() -> Mapping[str, NamedNetwork]:
     """Return unique name -> network, read once."""
-    rows: dict[tuple[str, str], list[str]] = {}
-    own: dict[tuple[str, str], tuple[int, str]] = {}
-    for line in gzip.decompress(shipped_bytes(PACKED)).decode().splitlines()[1:]:
-        library, name, is_native, weights, step, numbers = line.split(",", 5)
-        if is_native == "1":
-            own[library, name] = int(step), weights
-            rows.setdefault((library, name), []).insert(0, numbers)
-        else:
-            rows.setdefault((library, name), []).append(numbers)
+    lines = [line.split(",", 4) for line in gzip.decompress(shipped_bytes(PACKED)).decode().splitlines()]
     networks: dict[str, NamedNetwork] = {}
     seen: set[str] = set()
-    for ((library, name), lines), key in zip(rows.items(), _keys(name for _, name in rows), strict=True):
+    for (library, name, step, weights, rows), key in zip(lines, _keys(line[1] for line in lines), strict=True):
         unique = f"{library}/{name}" if key in seen else name
         unique = PROFET + name if library == "profet" else unique
         seen.add(key)
-        pixels = int(lines[0].partition(",")[0])
-        networks[unique] = NamedNetwork(unique, library, name, pixels, *own[library, name], tuple(lines))
+        pixels = int(rows[: rows.index(",")])
+        networks[unique] = NamedNetwork(unique, library, name, pixels, int(step), weights, rows)
     return MappingProxyType(networks)
 
 
@@ -531,14 +526,14 @@ _ALIKE = 0.05
 
 
 def _trainable_parameters(network: NamedNetwork) -> int:
-    return int(float(network.rows[0].split(",", 4)[3]))
+    return int(float(network.rows.split(",", 4)[3]))
 
 
 @cache
 def _by_parameters() -> Mapping[int, Sequence[NamedNetwork]]:
     """Trainable parameters -> networks, those of measurements left out."""
     networks: dict[int, list[NamedNetwork]] = {}
-    for network in sorted(_table().values(), key=lambda it: (LIBRARIES.index(it.library), len(it.library_name))):
+    for network in _table().values():
         if network.library != "profet":
             networks.setdefault(_trainable_parameters(network), []).append(network)
     return MappingProxyType(networks)
@@ -548,7 +543,8 @@ def _by_parameters() -> Mapping[int, Sequence[NamedNetwork]]:
 def _shared(parameters: int) -> Mapping[str, str]:
     """Map unique names to the one that stands for it and its like in other libraries, of these parameters."""
     alike: list[dict[str, NamedNetwork]] = []
-    for network in _by_parameters()[parameters]:
+    networks = _by_parameters()[parameters]
+    for network in sorted(networks, key=lambda it: (LIBRARIES.index(it.library), len(it.library_name))):
         for by_library in alike:
             like = next(iter(by_library.values()))
             counts = like.counts, counts_of(network.name, like.native_pixels)

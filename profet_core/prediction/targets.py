@@ -280,8 +280,8 @@ def _no_slower(models: Models, targets: Sequence[StepTarget], fixed: np.ndarray)
     """
     gpus = list(dict.fromkeys(target.gpu for target in targets))
     rates = rate_model_of(models) if has_rates(models) else None
-    users = {gpu for gpu in gpus if rates is not None and rates.users_effects(gpu.name)}
-    better = np.array([[not users & {gpu, other} and no_less(gpu, other) for other in gpus] for gpu in gpus])
+    shipped = np.array([rates is None or rates.users_effects(gpu.name) is None for gpu in gpus])
+    better = no_less(gpus) & shipped & shipped[:, None]
     places = [gpus.index(target.gpu) for target in targets]
     launches = np.log([target.host.launch for target in targets])
     log_sd = np.array([target.host.log_sd for target in targets])
