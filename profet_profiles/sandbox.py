@@ -18,10 +18,10 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, NamedTuple, TypedDict, TypeVar
 
 from profet_profiles import profet_json
 from profet_profiles.errors import BusyError, ProfetError, ProfileError, shown_file_name
@@ -63,8 +63,7 @@ T = TypeVar("T")
 QUEUE = BoundedQueue(AT_ONCE, places=MAX_WAITING, places_bytes=MAX_WAITING_BYTES)
 
 
-@dataclass(frozen=True, slots=True)
-class Task(Generic[T]):
+class Task(NamedTuple, Generic[T]):
     """Work of a process on one file.
 
     Attributes

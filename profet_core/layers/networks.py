@@ -195,7 +195,7 @@ class NamedNetwork(Struct, frozen=True, dict=True):
     ----------
     name : unique; the library's name where no library before it has one that reads the same.
     library : one of `LIBRARIES`.
-    library_name : there.
+    library_name, key : there, as it writes it and as `_key` has it.
     native_pixels : the image size that it, or the checkpoint that is named, is made for.
     size_step : image sizes are multiples of it: of a transformer, the side of a patch.
     weights : its trained weights and old names, as they end or are called, those of another size with it.
@@ -205,6 +205,7 @@ class NamedNetwork(Struct, frozen=True, dict=True):
     name: str
     library: str
     library_name: str
+    key: str
     native_pixels: int
     size_step: int
     weights: str
@@ -329,7 +330,7 @@ def _no_vision_name(text: str) -> InputError:
 def other_definitions(name: str) -> tuple[str, ...]:
     """Names of networks with the same name in other libraries that have other parameters."""
     own = _table()[name]
-    same = _by_library_name()[_key(own.library_name)]
+    same = _by_library_name()[own.key]
     return tuple(network.name for network in same if network.counts.parameters != own.counts.parameters)
 
 
@@ -337,7 +338,7 @@ def other_definitions(name: str) -> tuple[str, ...]:
 def _by_library_name() -> Mapping[str, Sequence[NamedNetwork]]:
     networks: dict[str, list[NamedNetwork]] = {}
     for network in _table().values():
-        networks.setdefault(_key(network.library_name), []).append(network)
+        networks.setdefault(network.key, []).append(network)
     return MappingProxyType(networks)
 
 
@@ -390,16 +391,14 @@ def as_in_tensorflow(text: str) -> str:
     ('PROFET VGG16', 'keras/DenseNet121', 'vgg16')
     """
     name, is_of_library = network_name(text), _PREFIXES.match(text.strip())
-    return name if is_of_library else _in_tensorflow().get(_key(_table()[name].library_name), name)
+    return name if is_of_library else _in_tensorflow().get(_table()[name].key, name)
 
 
 @cache
 def _in_tensorflow() -> Mapping[str, str]:
     """Map names of TensorFlow's networks without their library to unique names; measured ones count first."""
     networks = [network for network in _table().values() if network.library in ("keras", "profet")]
-    return MappingProxyType(
-        {_key(network.library_name): network.name for network in sorted(networks, key=lambda it: it.library)}
-    )
+    return MappingProxyType({network.key: network.name for network in sorted(networks, key=lambda it: it.library)})
 
 
 def native_pixels(name: str) -> int:
@@ -517,7 +516,7 @@ def _table() -> Mapping[str, NamedNetwork]:
         unique = PROFET + name if library == "profet" else unique
         seen.add(key)
         pixels = int(rows[: rows.index(",")])
-        networks[unique] = NamedNetwork(unique, library, name, pixels, int(step), weights, rows)
+        networks[unique] = NamedNetwork(unique, library, name, key, pixels, int(step), weights, rows)
     return MappingProxyType(networks)
 
 
@@ -573,10 +572,9 @@ def _by_rank() -> list[NamedNetwork]:
 def _names() -> Mapping[tuple[str, str], str]:
     """(Library or "", key of a name there) -> unique name; the first counts."""
     names: dict[tuple[str, str], str] = {}
-    networks = _by_rank()
-    for network, key in zip(networks, _keys(network.library_name for network in networks), strict=True):
-        names.setdefault(("", key), network.name)
-        names.setdefault((network.library, key), network.name)
+    for network in _by_rank():
+        names.setdefault(("", network.key), network.name)
+        names.setdefault((network.library, network.key), network.name)
     return MappingProxyType(names)
 
 

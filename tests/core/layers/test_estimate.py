@@ -381,7 +381,8 @@ def test_newer_and_larger_gpus_are_faster_on_tensor_cores(ask, names, network):
 def test_measured_steps_correct_the_same_network():
     known = MeasuredRatios(
         names={"a": (0, 1)},
-        places=np.array(["p3.2xlarge"]),
+        places=np.array([0]),
+        numbers={"p3.2xlarge": 0},
         modes=np.array([Mode.FP32]),
         log_sizes=np.log([[64.0, 224.0]]) / np.log([4.0, 2.0]),
         log_ratios=np.array([0.2]),
