@@ -285,6 +285,8 @@ def named_network(text: str) -> NamedNetwork:
     >>> named_network("RegNet_Y_16GF_Weights.IMAGENET1K_SWAG_E2E_V1").native_pixels
     384
     """
+    if (network := _table().get(text)) is not None:
+        return network
     typed = _typed(text)
     if meant := _find(typed):
         name, pixels = meant

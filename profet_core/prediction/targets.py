@@ -169,7 +169,8 @@ class RowPlan(Struct, frozen=True):
         here : steps on the anchor, measured or inferred from the profiles.
         """
         names, inferred = list(self.same_gpu.values()), () if is_measured else (Note(Code.FROM_PROFILE),)
-        steps = {name: (table.latency_ms[row], np.nan_to_num(table.log_sd[row])) for name, row in self.profiled.items()}
+        log_sds = np.nan_to_num(table.log_sd)
+        steps = {name: (table.latency_ms[row], log_sds[row]) for name, row in self.profiled.items()}
         notes = {name: (Note(Code.SAME_GPU, instance=name),) for name in names}
         for name in {anchor.name, anchor.instance}:
             steps[name] = here.latency_ms, 0 * here.log_sd if is_measured else here.log_sd
