@@ -99,7 +99,8 @@ class Task(NamedTuple, Generic[T]):
         match _last_line(command, file, self.max_bytes, progress):
             case {"result": document}:
                 with suppress(ValueError, RecursionError):
-                    return self.read(document)
+                    result: T = self.read(document)
+                    return result
             case {"error": str(error)} if error.isprintable():
                 raise self.error(f"{shown}: {error}")
             case {"limit": "memory"}:
