@@ -18,10 +18,10 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Generic, NamedTuple, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypedDict, TypeVar
 
 from profet_profiles import profet_json
 from profet_profiles.errors import BusyError, ProfetError, ProfileError, shown_file_name
@@ -63,7 +63,8 @@ T = TypeVar("T")
 QUEUE = BoundedQueue(AT_ONCE, places=MAX_WAITING, places_bytes=MAX_WAITING_BYTES)
 
 
-class Task(NamedTuple, Generic[T]):
+@dataclass(frozen=True, slots=True)
+class Task(Generic[T]):
     """Work of a process on one file.
 
     Attributes
@@ -99,8 +100,7 @@ class Task(NamedTuple, Generic[T]):
         match _last_line(command, file, self.max_bytes, progress):
             case {"result": document}:
                 with suppress(ValueError, RecursionError):
-                    result: T = self.read(document)
-                    return result
+                    return self.read(document)
             case {"error": str(error)} if error.isprintable():
                 raise self.error(f"{shown}: {error}")
             case {"limit": "memory"}:

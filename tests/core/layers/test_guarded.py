@@ -6,6 +6,7 @@ import io
 import json
 import random
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -73,7 +74,7 @@ def test_too_much_memory_is_reported_and_nonsense_not_believed(monkeypatch):
         small.setattr(sandbox, "limits_for", lambda size: (80, 5))
         with pytest.raises(InputError, match=r"^net\.json: it takes more than 80 MB of memory to read: give "):
             read_network_guarded(WIDE, "net.json")
-    monkeypatch.setattr(guarded, "TASK", guarded.TASK._replace(module="this"))
+    monkeypatch.setattr(guarded, "TASK", replace(guarded.TASK, module="this"))
     with pytest.raises(InputError, match=r"^net: reading it ended without a result"):
         read_network_guarded(MODEL, "net")
 
