@@ -19,8 +19,7 @@ from profet_core.catalog.instance import ON_DEMAND, SPOT
 from profet_core.catalog.interconnects import NAMED_LINKS
 from profet_core.catalog.launch import USUAL_COMMAND
 from profet_core.errors import InputError
-from profet_core.layers.logs import LOGS, TrainingLog
-from profet_core.layers.measured import LONGEST_TIME
+from profet_core.layers.measured import LOGS, LONGEST_TIME, TrainingLog
 from profet_core.training.cost import (
     INTERRUPTION_BANDS,
     JPEG_IMAGES_PER_S_PER_VCPU,

@@ -253,7 +253,7 @@ def _other_samples(resources: Resources, _: str) -> list[str]:
 
 def _offered(name: str) -> Known:
     """Return what makes the options of a filter of offers."""
-    return lambda resources: resources.catalog.filter_options()[name]
+    return lambda resources: resources.catalog.filter_options[name]
 
 
 def method_options(resources: Resources) -> tuple[str, ...]:
