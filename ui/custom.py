@@ -97,8 +97,8 @@ def profile_in_slot(resources: Resources, slot: Slot) -> Held:
     # The number of steps and the sizes are the profile's own, on every page; a link may say them.
     answers = {"steps": slot.key("steps"), **slot.sizes}
     if held.is_custom:
-        given = {name: st.session_state[key] for name, key in answers.items() if key in session.custom.given}
-        change_profile(held.key, given)
+        given = session.custom.link_given or ()
+        change_profile(held.key, {name: st.session_state[key] for name, key in answers.items() if key in given})
         held = slot.shown = session.custom.profiles[held.key]
         st.session_state.update({key: getattr(held, name) for name, key in answers.items()})
     else:
@@ -256,7 +256,7 @@ def _show(resources: Resources, slot: Slot, wanted: Held) -> None:
     slot.shown = wanted
     custom = {slot.key("latency"): latency_text(wanted.latency_ms), "anchor": wanted.anchor} if wanted.is_custom else {}
     for key, value in profile_defaults(resources, slot).items():
-        if key not in session.custom.given:
+        if key not in (session.custom.link_given or ()):
             st.session_state[key] = custom.get(key, value)
 
 
@@ -269,7 +269,7 @@ def _keep_measured(slot: Slot, network: Held) -> None:
     }
     if before is not None and before.sample is not None and slot.latency != latency_text(before.latency_ms):
         kept[slot.key("latency")] = slot.latency
-    st.session_state.update({key: value for key, value in kept.items() if key not in session.custom.given})
+    st.session_state.update({key: value for key, value in kept.items() if key not in (session.custom.link_given or ())})
 
 
 def take_shared_profile(resources: Resources) -> str | None:

@@ -292,7 +292,7 @@ def _made_gpu(cells: dict[str, str]) -> CustomGpu:
     prediction, measured_ms = current_network(resources).training.prediction, float(step_ms)
     if isinstance(prediction, NetworkPrediction):
         raise InputError("A step of a custom GPU needs a profile of it on Predict: enter images/s, or upload one.")
-    tf32 = session.network.precision != FP32
+    tf32 = session.how.precision != FP32
     point = speed_of_step(resources, prediction, custom, measured_ms, tf32=tf32)
     return replace(custom, point=point, source=f"a step of {format_ms(measured_ms)} that you measured")
 

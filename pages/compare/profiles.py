@@ -83,7 +83,7 @@ def compare(resources: Resources, candidates: Sequence[Candidate], shown: Predic
 
     `shown`: what Predict shows of its profile: with a latency that the visitor trusts and their own measurements.
     """
-    how = session.network.how
+    how = session.how.answers(ProfileQuestion)
     questions = [
         ProfileQuestion(profile=held.profile, anchor=held.anchor, latency_ms=held.latency_ms, **how)
         for held in (candidate.held for candidate in candidates)

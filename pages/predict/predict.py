@@ -35,19 +35,15 @@ from ui.custom import profile_in_slot
 from ui.fields import (
     choice,
     costs_input,
-    limits_input,
     method_input,
     more_options,
     number_field,
-    precision_input,
+    number_fields,
+    parameters_input,
     recorded_sizes,
     select,
     size_sliders,
     toggle,
-    training_code_input,
-    validation_input,
-    whole_nodes_input,
-    workload_input,
 )
 from ui.first_paint import keep_words
 from ui.frame import run_page, write_link
@@ -69,23 +65,26 @@ _BOUNDARY = "Training time only, without start-up, {}storage, or egress."
 def sidebar(resources: Resources) -> None:
     """Everything that the numbers depend on, but for sizes and offers."""
     network_input(resources)
-    workload_input()
-    precision_input()
+    number_fields("images", "epochs")
+    select("precision")
     more_options("predict", partial(_other_inputs, resources))
 
 
 def _other_inputs(resources: Resources) -> None:
-    limits_input()
+    number_fields("deadline_hours", "budget_usd", empty="none")
     number_field("certainty")
-    validation_input()
+    number_field("validation_images")
     held = profile_in_slot(resources, session.profile)
     if held.is_network:
         choice("net_optimizer", help="Its state needs memory.")
         toggle("net_frozen", help="Only the last layer is trained.")
     else:
         second_input(resources)
-    whole_nodes_input(held.profile.meta)
-    training_code_input()
+    toggle("whole_nodes")
+    if session.training.whole_nodes:
+        parameters_input(held.profile.meta)
+    select("training_code")
+    toggle("checkpointing")
     costs_input()
     method_input(resources)
 
