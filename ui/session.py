@@ -53,10 +53,10 @@ STRATEGIES = (Strategy.RING, Strategy.TREE, Strategy.PS_CPU, Strategy.PS_GPU)
 DEFAULT_METHOD = "default"
 #: What the opened plan is set against: the one next to it.
 USUAL_PLAN = "usual"
-#: Has a profile in a link; every other parameter is a setting. The text that stands for "left empty on purpose".
-PARAMETER, EMPTY = "profile", "none"
-#: Names the fetched price lists in a link.
-PRICES = "prices"
+#: What links have beside settings: a profile, the fetched price lists, and whether there are custom instances or GPUs.
+PARAMETER, PRICES, CUSTOM_ROWS = NO_SETTINGS = "profile", "prices", "custom"
+#: The text in a link that stands for "left empty on purpose".
+EMPTY = "none"
 #: Labels of settings that aren't their names, and the app's defaults where the question has others.
 _LABELS = {
     "images": "Images per epoch",
@@ -556,11 +556,11 @@ class Session:
     #: The visitor's profiles, instances and GPUs. `share_profile` puts their profile into the link; `aside` has
     #: latencies typed for another GPU than the one chosen now: what they are of -> that GPU, and their fields. Of the
     #: link: the price lists it was made with, what of it makes no sense, what it gave that no profile has replaced yet
-    #: (None before it is read), and whether it asks for an upload that isn't there.
+    #: (None before it is read), whether it was made beside custom rows, or asks for an upload that isn't there.
     custom = Part(
         "custom",
         **_own(profiles={}, instances=(), gpus=(), share_profile=False, chosen_anchor=None, aside={}),
-        **_own(link_given=None, link_page="", link_missing=False, link_prices="", link_ignored=()),
+        **_own(link_given=None, link_page="", link_missing=False, link_prices="", link_ignored=(), link_rows=False),
     )
 
     @property

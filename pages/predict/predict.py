@@ -170,8 +170,8 @@ def _show_result(
     else:
         plans = [row for row in rows if row.has_number]
         tables.result_table(
-            [plan.label for plan in plans],
-            predict_columns(plans, per, per.unit(plans), resources.gpus),
+            [plan.per(per) for plan in plans],
+            predict_columns(per, per.unit(plans), resources.gpus),
             choices=session.predict_table,
             stem="profet-predict",
             title=f"{per.capitalize()}: time and cost",
@@ -190,8 +190,9 @@ def _exports(resources: Resources, network: Predicted, advice: Advice, plans: Se
         return report_html(advice, report_source(name, prediction, models, prediction.warnings))
 
     def exported() -> tables.Rows:
-        columns = predict_columns(plans, per, per.unit(plans), resources.gpus)
-        return tables.exported_rows(tables.chosen_columns(columns, chosen), tables.row_order(columns, order))
+        columns = predict_columns(per, per.unit(plans), resources.gpus)
+        rows = tables.in_order([plan.per(per) for plan in plans], columns, order)
+        return tables.exported_rows(rows, tables.chosen_columns(columns, chosen))
 
     charts = session.predict.chart != "table"
     tables.export_row("profet-predict", exported, charts=charts, report=report)

@@ -132,8 +132,8 @@ def main(resources: Resources) -> None:
     _chart(answering.on(chosen.label), chosen, how_many.plan.step.gpus if how_many else 1)
     gpus = question.total_gpus
     result_table(
-        [row.label for row in rows],
-        out_columns(rows, shared_time_unit(row.epoch_s for row in rows)),
+        rows,
+        out_columns(shared_time_unit(row.epoch_s for row in rows)),
         choices=session.scale_out_table,
         sorted_by="epoch_usd",
         stem="profet-scale-out",

@@ -119,8 +119,8 @@ def _table(resources: Resources, answer: SizesAnswer, axis: str, at: int | None,
     rows = at_largest_batch(resources, answer.advice, chosen) if largest else answer.rows
     plans = sorted(rows, key=lambda row: (row.total_usd, row.total_s))
     result_table(
-        [plan.label for plan in plans],
-        size_columns(plans, shared_time_unit(plan.total_s for plan in plans), with_batch=largest),
+        plans,
+        size_columns(shared_time_unit(plan.total_s for plan in plans), with_batch=largest),
         choices=session.sizes_table,
         sorted_by="training_usd",
         stem="profet-largest-batch" if largest else f"profet-{axis}-{at}",
