@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import streamlit as st
 from msgspec.structs import replace
@@ -21,6 +21,8 @@ from ui.words import error_words, sentence
 #: One visitor's list; each holds a few kilobytes.
 MAX_PROFILES = 50
 MAX_NAME_LETTERS = 60
+#: Key of the network that was read from a file.
+NETWORK = "network:read"
 
 
 def add_profile(resources: Resources, profile: Profile, name: str, origin: str) -> tuple[Held, bool]:
@@ -106,18 +108,10 @@ def profile_in_slot(resources: Resources, slot: Slot) -> Held:
     return held
 
 
-class GivenNetwork(NamedTuple):
-    """Name of the last network file that was given, what is wrong with it, one line; and the last one that was read."""
-
-    name: str = ""
-    problem: str = ""
-    network: Network | None = None
-
-
-def given_network() -> GivenNetwork:
-    """Return what the visitor gave of network files."""
-    given: GivenNetwork = st.session_state.get("network:given", GivenNetwork())
-    return given
+def given_network() -> Network | None:
+    """Return the last network that was read from a file."""
+    network: Network | None = st.session_state.get(NETWORK)
+    return network
 
 
 def _network(shown: Held | None) -> Held | None:
@@ -126,8 +120,7 @@ def _network(shown: Held | None) -> Held | None:
     batch_size, optimizer, frozen = file.net_batch, file.net_optimizer, file.net_frozen
     if file.net_from == "name":
         return named_network(file.net, batch_size, file.net_pixels, optimizer=optimizer, frozen_backbone=frozen)
-    network = given_network().network
-    if network is None:
+    if (network := given_network()) is None:
         return shown if shown is not None and not shown.is_network else None
     return _held(network.name, file_profile(network, batch_size, optimizer=optimizer, frozen_backbone=frozen))
 

@@ -77,10 +77,10 @@ def number_field(
         _show_separated(key)
 
 
-def number_fields(*keys: str, **look: Any) -> None:
+def number_fields(*keys: str, empty: str | None = None) -> None:
     """Ask for numbers side by side."""
     for key, column in zip(keys, st.columns(len(keys), gap="small", vertical_alignment="bottom"), strict=True):
-        number_field(key, at=column, **look)
+        number_field(key, at=column, empty=empty)
     for key in keys:
         _show_separated(key)
 

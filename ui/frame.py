@@ -7,6 +7,7 @@ doesn't render; pages depend on settings of each other, so links are read and wr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from typing import Any
 
 import streamlit as st
@@ -171,7 +172,7 @@ def _follow_link(linked: Linked, resources: Resources, *, turned: bool) -> bool:
     keys = _keys(linked) if moved and not opening else LINKED
     free = {key: LINKED[key] for key in keys if not LINKED[key].follows_profile}
     kept = {} if moved else {key: st.session_state[key] for key in free if key in st.session_state}
-    st.session_state.update({key: one.default_in(resources, key) for key, one in free.items() if key not in kept})
+    st.session_state.update({key: copy(one.default) for key, one in free.items() if key not in kept})
     st.session_state.update(given)
     if moved:
         custom.chosen_anchor = session.network.anchor if "anchor" in given else None
@@ -222,7 +223,7 @@ def write_link(linked: Linked, resources: Resources) -> None:
         wanted[CUSTOM_ROWS] = "True"
     for key in _keys(linked):
         setting = LINKED[key]
-        default = defaults.get(key) if setting.follows_profile else setting.default_in(resources, key)
+        default = defaults.get(key) if setting.follows_profile else setting.default
         value = st.session_state.get(key, default)
         if setting.is_mapping:
             wanted |= {f"{key}_{name}": _text(number) for name, number in value.items() if name in resources.catalog}

@@ -6,7 +6,6 @@ A setting that a question asks for has its range, default and help from the ques
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from copy import copy
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -57,6 +56,9 @@ USUAL_PLAN = "usual"
 PARAMETER, PRICES, CUSTOM_ROWS = NO_SETTINGS = "profile", "prices", "custom"
 #: The text in a link that stands for "left empty on purpose".
 EMPTY = "none"
+#: The sample that the app opens with; one at the largest batch, and others of its image size.
+_SAMPLE, _SECOND_SAMPLE = "resnet50-224px-b64-g4dn", "vgg16-128px-b256-g3s"
+_OTHER_SAMPLES = ("vgg16-224px-b16-g3s", "mobilenetv2-224px-b32-p2")
 #: Labels of settings that aren't their names, and the app's defaults where the question has others.
 _LABELS = {
     "images": "Images per epoch",
@@ -91,14 +93,13 @@ class Setting(Struct, eq=False):
 
     Attributes
     ----------
-    default : its value until another is given, or what makes it of the resources and the key.
+    default : its value until another is given.
     label, tip : of its field.
     bounds : of a number, the smallest and the largest.
     options : value -> how it reads, for one of a few.
     among : what it may be of what the resources have.
     read : value of a link and the resources -> as it is kept; ValueError if it makes no sense.
     follows_profile : its default is what the shown profile says.
-    is_list : some of many; every setting whose default is a list.
     is_share : percent here, a share in its question.
     """
 
@@ -110,7 +111,6 @@ class Setting(Struct, eq=False):
     read: Callable[[Any, Resources], Any] | None = None
     follows_profile: bool = False
     in_links: bool = True
-    is_list: bool = False
     is_share: bool = False
     tip: str = ""
 
@@ -120,15 +120,16 @@ class Setting(Struct, eq=False):
         return isinstance(self.default, Mapping)
 
     @property
+    def is_list(self) -> bool:
+        """Whether it is some of many."""
+        return isinstance(self.default, list)
+
+    @property
     def wanted(self) -> str:
         """What a link can have, in a few words: ' (1 to 99)'; empty for what is no number and none of a few."""
         if self.bounds is not None:
             return " (a number above 0)" if self.bounds == ANY_NUMBER else " ({:,} to {:,})".format(*self.bounds)
         return f" (one of {', '.join(self.options)})" if self.options else ""
-
-    def default_in(self, resources: Resources, key: str) -> Any:
-        """Its default beside these models and samples."""
-        return self.default(resources, key) if callable(self.default) else copy(self.default)
 
     def parse(self, text: str, resources: Resources) -> Any:
         """Read a link's text; ValueError if it makes no sense."""
@@ -196,7 +197,6 @@ class Part:
             *words, last = name.split("_")
             unit = "%" if setting.is_share else _UNITS.get(last, "")
             derived = " ".join(words if last in _UNITS else [*words, last]) + f" ({unit})" * bool(unit)
-            setting.is_list |= isinstance(setting.default, list)
             setting.label = setting.label or _LABELS.get(name) or sentence(derived)
             if field := fields_of(question).get(name):
                 # An option's default is the question's.
@@ -261,22 +261,6 @@ def _anchor(text: str, resources: Resources) -> str:
     return name
 
 
-def _sample(resources: Resources, key: str) -> str:
-    """Return the first; of the second profile the first at the largest batch size."""
-    largest = AXIS_RANGE["batch"][1]
-    sizes = {name: held.profile.meta.batch_size for name, held in resources.samples.items()}
-    second = (name for name, size in sizes.items() if size == largest and key != "sample")
-    return next(second, next(iter(resources.samples)))
-
-
-def _other_samples(resources: Resources, _: str) -> list[str]:
-    """One of each of two networks beside the first sample's, at its image size."""
-    samples = {name: held.sample for name, held in resources.samples.items() if held.sample is not None}
-    first = next(iter(samples.values()))
-    by_model = {sample.model: name for name, sample in reversed(samples.items()) if sample.pixels == first.pixels}
-    return [name for model, name in reversed(by_model.items()) if model != first.model][:2]
-
-
 def _gpus_called(text: str, options: Collection[str], resources: Resources) -> list[str]:
     """GPUs and models among the options that a text means: 'RTX 3090' is 'GeForce RTX 3090'."""
     meant = {gpu.name for gpu in resources.gpus.matching(text)}
@@ -323,7 +307,7 @@ class Slot(Part):
             prefix,
             # "name": a network by name or file, without a profile; not of the second one.
             source=one_of(("sample", "upload", "paste", "name")),
-            sample=Setting(_sample, among=lambda resources: resources.samples),
+            sample=Setting(_SECOND_SAMPLE if prefix else _SAMPLE, among=lambda resources: resources.samples),
             steps=Setting(bounds=(1, MAX_STEPS), follows_profile=True),
             latency=Setting(read=_latency, follows_profile=True),
             **_own(shown=None, chosen=None, pasted="", pasted_done=False, trusted=()),
@@ -518,7 +502,7 @@ class Session:
     #: What Compare lists and shows: `inspect` is a sample's name; `inspect_custom`, an upload, is in no link.
     compare = Part(
         view=one_of({"compare": "Side by side", "inside": "Inside one profile"}),
-        compare_samples=Setting(_other_samples, "Samples", among=lambda resources: resources.samples, is_list=True),
+        compare_samples=Setting([*_OTHER_SAMPLES], "Samples", among=lambda resources: resources.samples),
         compare_networks=Setting(
             [], "Networks by name", read=lambda given, resources: [_network_name(name, resources) for name in given]
         ),
