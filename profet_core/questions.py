@@ -124,7 +124,9 @@ TrainingCode: TypeAlias = Annotated[
     ),
 ]
 ValidationImages: TypeAlias = Annotated[
-    int, Meta(ge=0, le=MAX_IMAGES), about("validation images per epoch (default: 0)", "N", needs=["images"])
+    int,
+    Meta(ge=0, le=MAX_IMAGES),
+    about("validation images per epoch, each a third of a training one (default: 0)", "N", needs=["images"]),
 ]
 Epochs: TypeAlias = Annotated[
     int, Meta(ge=1, le=MAX_EPOCHS), about("number of epochs (default: 1)", "N", needs=["images"])

@@ -27,7 +27,7 @@ from ui.custom import custom_prices
 from ui.fields import choice, number_field, select, several_of, some_of, toggle
 from ui.prices import prices_dialog
 from ui.resources import Resources
-from ui.session import LINKED, session, typed_network
+from ui.session import LINKED, session
 from ui.words import plain, sentence
 
 #: GPUs that a chart shows until others are chosen.
@@ -56,7 +56,7 @@ def _filter(resources: Resources) -> None:
         region, memory = st.columns(2, gap="small")
         with region:
             # No region is none of the options: a visitor's own may have any name.
-            select("region", {name: name for name in options["region"]}, index=None, placeholder="Anywhere")
+            select("region", options["region"], index=None, placeholder="Anywhere")
         number_field("min_memory_gib", empty="Any", at=memory)
         tip = "Default: one, or the smallest machine of a GPU that is only rented several at a time."
         several_of("gpu_count", options["gpu_count"], help=tip)
@@ -140,9 +140,8 @@ def drawn_rows(rows: Sequence[Plan], *, keep: str = "") -> list[Plan]:
 def with_offers(resources: Resources, question: AdviseQuestion) -> AdviseQuestion:
     """Return the question about the offers that the filter leaves, at the visitor's own prices."""
     whole_nodes = session.training.whole_nodes
-    network, parameters = typed_network() if whole_nodes else (None, None)
-    more: Any = {"include_retired": True, "whole_nodes": whole_nodes, "network": network, "parameters": parameters}
-    return replace(question, **offer_values(resources), **more)
+    more: Any = {"include_retired": True, "whole_nodes": whole_nodes, "network": None}
+    return replace(question, **offer_values(resources), **more | (session.training.shared if whole_nodes else {}))
 
 
 def offer_values(resources: Resources) -> dict[str, Any]:
