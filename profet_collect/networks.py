@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from importlib.util import find_spec
 
-from profet_core.errors import InputError
+from profet_core.errors import InputError, nearest
 from profet_core.layers import networks
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import PROFET
@@ -20,14 +19,7 @@ MNIST_CNN CIFAR10_CNN
 #: The measured networks, as the measurements' own code builds them.
 MEASURED = tuple(_MEASURED.split())
 #: One of each newer family, as Keras or torchvision builds it.
-NEWER = (
-    "ConvNeXt-Tiny",
-    "EfficientNet-B0",
-    "RegNetY-800MF",
-    "DenseNet-121",
-    "MobileNetV3-Large",
-    "ResNeXt-50 32x4d",
-)
+NEWER = ("ConvNeXt-Tiny", "EfficientNet-B0", "RegNetY-800MF", "DenseNet-121", "MobileNetV3-Large", "ResNeXt-50 32x4d")
 #: What each framework takes from its library of networks: name -> what it is called there.
 OF_KERAS: Mapping[str, str] = {
     **{name: name for name in ("InceptionV3", "InceptionResNetV2", "MobileNetV2")},
@@ -104,8 +96,9 @@ def known_name(text: str) -> str:
     names = {_plain(name): name for name in (*MEASURED, *NEWER)}
     name = names.get(_plain(text))
     if name is None:
-        near = ", ".join(difflib.get_close_matches(text[:60], names.values(), n=3, cutoff=0.0))
-        raise InputError(f"{text[:60]!a} is not built to be measured: {near}, and others in `profet collect -h`, are.")
+        raise InputError(
+            f"{text[:60]!a} is not built to be measured: choose from {nearest(text[:60], names.values())}."
+        )
     return name
 
 
