@@ -18,7 +18,7 @@ from streamlit import App
 
 from profet_core.answers.context import Context
 from profet_http.app import Api, SameOrigin, SecurityHeaders, SharedContext
-from ui.server import StaticFiles, content_policy, recorder_route, warm_up
+from ui.server import StaticFiles, content_policy, recorder_route, share_one_heap, warm_up
 from ui.streamlit_internals import keep_to_itself, run_once
 
 
@@ -50,6 +50,7 @@ async def _draw_after(loading: asyncio.Task[None]) -> None:
         await run_once()
 
 
+share_one_heap()
 keep_to_itself()
 # Figures on the server's load and memory are for whoever runs it.
 hidden = () if os.environ.get("PROFET_METRICS") == "1" else ("/_stcore/metrics",)
