@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from enum import IntEnum, StrEnum
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -379,7 +380,7 @@ class MeasuredRatios(Struct, frozen=True):
         return log_ratios, np.maximum(shares, _MIN_SHARES[name.startswith(PROFET)])
 
 
-class RateModel(Struct, frozen=True):
+class RateModel(Struct, frozen=True, dict=True):
     """The rates, with what is needed to make those of any GPU.
 
     Attributes
@@ -529,7 +530,7 @@ class RateModel(Struct, frozen=True):
         effects = self.gpus.get(gpu)
         return effects if isinstance(effects, UserEffects) else None
 
-    @property
+    @cached_property
     def calibrated(self) -> Mapping[str, UserEffects]:
         """GPUs whose steps a user measured."""
         users = ((name, self.users_effects(name)) for name in self.gpus)
@@ -570,7 +571,7 @@ def rate_model_of(models: Models) -> RateModel:
 
 def has_rates(models: Models) -> bool:
     """Whether their folder has rates: the paper's alone may not."""
-    return (models.folder / RATES_NAME).is_file()
+    return "rates" in models.__dict__ or (models.folder / RATES_NAME).is_file()
 
 
 def calibrated_gpus(models: Models) -> Mapping[str, UserEffects]:
