@@ -33,12 +33,12 @@ from profet_core.offers import OfferTable
 from profet_core.prediction.checks import (
     Diagnosis,
     check_latency,
+    check_profile,
     counted,
     diagnose,
     is_transformer,
     read_as,
     refusal,
-    refusal_by,
 )
 from profet_core.prediction.counts import ByCounts
 from profet_core.prediction.models import Models
@@ -437,8 +437,10 @@ def _compared(context: Context, question: ProfileQuestion) -> ComparedPrediction
         except (InputError, NoPredictionError) as error:
             return ComparedPrediction(question.profile, refusal=str(error))
     profile, latency_ms, doubt = counted(question.profile, question.latency_ms), question.latency_ms, ""
-    if refused := refusal_by(models, profile, question.network):
-        return ComparedPrediction(profile, refusal=refused)
+    try:
+        check_profile(models, profile, question.network)
+    except NoPredictionError as error:
+        return ComparedPrediction(profile, refusal=str(error))
     if question.anchor is None:
         return ComparedPrediction(profile)
     anchor = find_anchor(models, catalog, question.anchor)

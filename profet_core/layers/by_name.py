@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, lru_cache, partial
+from collections.abc import Mapping, Sequence
+from functools import partial
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
-from profet_core.catalog.gpus import FP32, PLAIN, TF32, Gpu, canonical, is_half
-from profet_core.catalog.hosts import Host
+from profet_core.catalog.gpus import FP32, PLAIN, TF32, Gpu, canonical
 from profet_core.ensemble.members import StepInputs
 from profet_core.ensemble.operations import kind_of
 from profet_core.errors import Code, InputError, Note
-from profet_core.latency import FloatArray, combined_sd, smooth_max
+from profet_core.latency import FloatArray, smooth_max
 from profet_core.layers.class_times import Place, mapped_inputs
-from profet_core.layers.measured import OF_PROGRAM, Learned, Steps
 from profet_core.layers.network import MAX_PATCH_CONVOLUTIONS, Counts, Elements, Flops, Numbers
 from profet_core.layers.networks import (
     MAX_PIXELS,
@@ -43,9 +40,8 @@ from profet_core.layers.rates import (
     mode_of,
     rate_model_of,
 )
-from profet_core.layers.steps import KERNELS_LOG_SD, READ_LOG_SD, WORK_LOG_SD, NetworkStep, StepMachines, machines_of
 from profet_core.prediction.checks import VISION_TRANSFORMER, is_attention, waits_for_loader
-from profet_core.prediction.counts import Asked, CountedStep, Recorded, StepsAt, TargetSteps
+from profet_core.prediction.counts import CountedStep, Recorded
 from profet_core.prediction.models import Models
 from profet_profiles.record import DEVICE_PREFIX, Profile, TransformerWork
 from profet_profiles.units import US_PER_MS, format_count
@@ -120,119 +116,12 @@ def step_by_counts(models: Models, profile: Profile, given: str | None = None) -
         if len(steps) >= _MAX_STEPS:
             steps.clear()
         latencies_ms = steps[key] = _latencies_ms(models, model, name, counts, meta.batch_size, is_measured=not key[-1])
-    named = _CountedSteps(models, name, partial(_counts_at, name), as_measured=not key[-1])
-    return CountedStep(name, latencies_ms, named.usual_ms, named.on)
+    return CountedStep(models, name, partial(_counts_at, name), not key[-1], latencies_ms)
 
 
 #: Steps by counts of some models: network, batch size, pixels, whether in PyTorch -> instance -> milliseconds.
 _STEPS: WeakKeyDictionary[Models, dict[tuple[str, int, int, bool], Mapping[str, float]]] = WeakKeyDictionary()
 _MAX_STEPS = 1_000
-
-
-#: So much more or less work is another network than the one of that name in another library.
-_OTHER_WORK = 1.15
-
-
-@lru_cache(maxsize=1_000)
-def _known_name(name: str, counts: Counts) -> str:
-    """Under which name published steps of a network are known, whatever its library."""
-    other = network_name(named_network(name).library_name)
-    there = counts_of(other, counts.pixels)
-    pairs = (counts.flops.all, there.flops.all), (counts.parameters, there.parameters)
-    alike = all(1 / _OTHER_WORK <= ours / theirs <= _OTHER_WORK for ours, theirs in pairs)
-    return shared_name(other if alike else name)
-
-
-class _CountedSteps(Struct, frozen=True):
-    """Steps of a network whose work is counted, or read off a profile.
-
-    Attributes
-    ----------
-    name : empty if its work is read.
-    counts_at : pixels -> what an image takes; InputError if the network can't be built for it.
-    as_measured : whether PROFET's program ran the steps that were recorded.
-    """
-
-    models: Models
-    name: str
-    counts_at: Callable[[int], Counts]
-    as_measured: bool
-
-    def _on(
-        self, asked: Asked, machines: StepMachines, launched_at: tuple[int, int] | None = None, *, is_recorded: bool
-    ) -> Steps:
-        counts, (precision, code, batch_size, _) = self.counts_at(asked.pixels), asked
-        # It ran in FP32 alone.
-        as_measured = is_recorded and self.as_measured and not is_half(precision)
-        name = self.name
-        if name and not as_measured:
-            # One at all sizes.
-            name = _known_name(name, counts if launched_at is None else self.counts_at(launched_at[1]))
-        step = NetworkStep(
-            counts,
-            batch_size,
-            name,
-            precision=precision,
-            training_code=code,
-            as_measured=as_measured,
-            launched_at=launched_at,
-        )
-        steps = machines.on(step).steps
-        if not as_measured and not self.as_measured:
-            steps = replace(steps, shared_log_sd=OF_PROGRAM * steps.shared_log_sd)
-        if self.name:
-            return steps
-        # What was read off class times says what kinds of work there are; how much, the recorded step's time.
-        return replace(
-            steps,
-            network_log_sd=np.hypot(steps.network_log_sd, READ_LOG_SD),
-            shared_log_sd=np.hypot(steps.shared_log_sd, WORK_LOG_SD),
-            kernels_log_sd=steps.kernels_log_sd + KERNELS_LOG_SD,
-        )
-
-    def usual_ms(self, recorded: Recorded) -> float:
-        """Return what a recorded step usually takes."""
-        return self._usual(recorded).latency_ms.item()
-
-    def _usual(self, recorded: Recorded) -> Steps:
-        # PROFET's program ran on its own GPUs; of another one, both steps are in today's software.
-        is_recorded = recorded.gpu.name in self.models.transfer.profiled_gpus
-        return self._on(
-            recorded.asked, machines_of(self.models, [(recorded.gpu, recorded.host)]), is_recorded=is_recorded
-        )
-
-    def on(
-        self,
-        targets: Sequence[tuple[Gpu, Host]],
-        asked: Asked,
-        recorded: Sequence[Recorded],
-        *,
-        as_recorded: bool = False,
-    ) -> StepsAt:
-        """Return what makes steps at any batch and pixel size, by those that were recorded.
-
-        They are those of today's software, or `as_recorded` of the program that was recorded.
-        """
-        times_ms, log_sds = np.array([(step.latency_ms, step.log_sd) for step in recorded]).T
-        learned = Learned.of(Steps.joined([self._usual(step) for step in recorded]), times_ms, log_sds)
-        machines = machines_of(self.models, targets)
-        wider_log_sd = machines.slower(asked.precision).log_sd
-
-        sizes = list(dict.fromkeys((step.asked.batch_size, step.asked.pixels) for step in recorded))
-
-        @cache
-        def formula(batch_size: int, pixels: int) -> Steps:
-            return self._on(
-                asked._replace(batch_size=batch_size, pixels=pixels), machines, sizes[0], is_recorded=as_recorded
-            )
-
-        at = [formula(*size) for size in sizes]
-
-        def at_size(batch_size: int, pixels: int) -> TargetSteps:
-            steps = learned.on(formula(batch_size, pixels), at)
-            return TargetSteps(steps.latency_ms, steps.launch_ms, combined_sd(steps.log_sd, wider_log_sd))
-
-        return at_size
 
 
 def _by_area(counts: Counts, pixels: int) -> Counts:
@@ -341,9 +230,7 @@ def read_step(
     if launches_ms is not None:
         kernels = max(launches_ms / math.exp(rate_model_of(models).average.log_launch), 1.0)
     counts = _counts_read(amounts, kernels, batch_size, pixels)
-
-    steps = _CountedSteps(models, "", partial(_by_area, counts), as_measured=not waits_for_loader(profile))
-    return CountedStep("", {}, steps.usual_ms, steps.on)
+    return CountedStep(models, "", partial(_by_area, counts), as_measured=not waits_for_loader(profile))
 
 
 #: Layers of a transformer whose profile doesn't tell them: ViT has 222, Swin-T 367.

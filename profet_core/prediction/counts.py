@@ -5,18 +5,24 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from functools import cache, lru_cache
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from profet_core.catalog.gpus import AS_PROFILED, HALF, PLAIN, TF32, Gpu, runs_as
+from profet_core.catalog.gpus import AS_PROFILED, FP32, HALF, PLAIN, TF32, Gpu, is_half, runs_as
 from profet_core.catalog.hosts import Host
 from profet_core.ensemble.members import ProfileBatch
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import SMOOTH_MAX_POWER, Basis, FloatArray, Values, combined_sd, free_ms, quantile
+from profet_core.layers.measured import OF_PROGRAM, Learned, Steps
+from profet_core.layers.network import Counts
+from profet_core.layers.networks import counts_of, named_network, network_name, shared_name
+from profet_core.layers.rates import rate_model_of
+from profet_core.layers.steps import KERNELS_LOG_SD, READ_LOG_SD, WORK_LOG_SD, NetworkStep, StepMachines, machines_of
 from profet_core.prediction.checks import unattributed_log_sd
 from profet_core.prediction.growth import bridged, log_sizes
 from profet_core.prediction.members import Estimates, floored
@@ -64,34 +70,166 @@ class TargetSteps(NamedTuple):
 StepsAt = Callable[[int, int], TargetSteps]
 
 
-class StepsOn(Protocol):
-    """What makes steps on GPUs in hosts at any size."""
+class Program(NamedTuple):
+    """How much longer work takes in the program that was profiled than in today's software.
 
-    def __call__(
+    Attributes
+    ----------
+    log_times, log_sd : the logarithm of how many times as long, and its uncertainty.
+    """
+
+    log_times: float
+    log_sd: float
+
+
+TODAYS = Program(0.0, 0.0)
+
+
+#: How often a program differs from today's software by more than sources usually do, and then by how much, in the
+#: logarithm. TensorFlow 2.5 takes twice as long for MobileNetV2 on the four profiled GPUs, which answer in it. Chosen
+#: so that P100 is faster than V100 in 0.2 % of PROFET's cells, and P4 than T4 in 3 %; in today's software: 13 and 22 %.
+_UNUSUAL_SHARE, _UNUSUAL_LOG_SD = 0.4, 0.6
+#: A batch of which images take all the time.
+_LARGE_BATCH = 256
+#: So much more or less work is another network than the one of that name in another library.
+_OTHER_WORK = 1.15
+
+
+@lru_cache(maxsize=1_000)
+def _known_name(name: str, counts: Counts) -> str:
+    """Under which name published steps of a network are known, whatever its library."""
+    other = network_name(named_network(name).library_name)
+    there = counts_of(other, counts.pixels)
+    pairs = (counts.flops.all, there.flops.all), (counts.parameters, there.parameters)
+    alike = all(1 / _OTHER_WORK <= ours / theirs <= _OTHER_WORK for ours, theirs in pairs)
+    return shared_name(other if alike else name)
+
+
+class CountedStep(Struct, frozen=True):
+    """A profile's step by the counts of its network, which its name says, or which are read off the profile.
+
+    Attributes
+    ----------
+    network : its name; empty if its work is read.
+    counts_at : pixels -> what an image takes; InputError if the network can't be built for it.
+    as_measured : whether PROFET's program ran the steps that were recorded.
+    latencies_ms : instance -> milliseconds in FP32, where the name is known.
+    """
+
+    models: Models
+    network: str
+    counts_at: Callable[[int], Counts]
+    as_measured: bool
+    latencies_ms: Mapping[str, float] = field(default_factory=dict)
+
+    def _on(
+        self, asked: Asked, machines: StepMachines, launched_at: tuple[int, int] | None = None, *, is_recorded: bool
+    ) -> Steps:
+        counts, (precision, code, batch_size, _) = self.counts_at(asked.pixels), asked
+        # It ran in FP32 alone.
+        as_measured = is_recorded and self.as_measured and not is_half(precision)
+        name = self.network
+        if name and not as_measured:
+            # One at all sizes.
+            name = _known_name(name, counts if launched_at is None else self.counts_at(launched_at[1]))
+        step = NetworkStep(
+            counts,
+            batch_size,
+            name,
+            precision=precision,
+            training_code=code,
+            as_measured=as_measured,
+            launched_at=launched_at,
+        )
+        steps = machines.on(step).steps
+        if not as_measured and not self.as_measured:
+            steps = replace(steps, shared_log_sd=OF_PROGRAM * steps.shared_log_sd)
+        if self.network:
+            return steps
+        # What was read off class times says what kinds of work there are; how much, the recorded step's time.
+        return replace(
+            steps,
+            network_log_sd=np.hypot(steps.network_log_sd, READ_LOG_SD),
+            shared_log_sd=np.hypot(steps.shared_log_sd, WORK_LOG_SD),
+            kernels_log_sd=steps.kernels_log_sd + KERNELS_LOG_SD,
+        )
+
+    def _is_profets(self, recorded: Recorded) -> bool:
+        """Whether PROFET's program ran a step: on its own GPUs; of another one, both steps are in today's software."""
+        return recorded.gpu.name in self.models.transfer.profiled_gpus
+
+    def usual_ms(self, recorded: Recorded) -> float:
+        """Return what a recorded step usually takes."""
+        return self._usual([recorded]).latency_ms.item()
+
+    def _usual(self, recorded: Sequence[Recorded]) -> Steps:
+        """Return what recorded steps usually take."""
+        groups = groupby(recorded, lambda step: (step.asked, self._is_profets(step)))
+        usual = []
+        for (asked, is_profets), steps in groups:
+            machines = machines_of(self.models, [(step.gpu, step.host) for step in steps])
+            usual.append(self._on(asked, machines, is_recorded=is_profets))
+        return usual[0] if len(usual) == 1 else Steps.joined(usual)
+
+    def program(self, recorded: Recorded) -> Program:
+        """Return how much longer work takes in the program of a recorded step than in today's software.
+
+        It is seen on the profiled GPUs. A difference as between usual sources is none; a larger one, as of other
+        kernels, counts whole.
+        """
+        if not self.as_measured or not self._is_profets(recorded) or is_half(recorded.asked.precision):
+            return TODAYS
+        transfer, asked = (
+            self.models.transfer,
+            recorded.asked._replace(precision=FP32, training_code=PLAIN, batch_size=_LARGE_BATCH),
+        )
+        profiled = [(transfer.gpus[row.gpu], row.host) for row in transfer.profiled.values()]
+        machines = machines_of(self.models, profiled)
+        in_program, today = (self._on(asked, machines, is_recorded=is_recorded) for is_recorded in (True, False))
+        log_times = max(float(np.log(in_program.work_ms / today.work_ms).mean()), 0.0)
+        usual_log_sd = rate_model_of(self.models).source_log_sd
+        usual, unusual = (
+            share / log_sd * math.exp(-((log_times / log_sd) ** 2) / 2)
+            for share, log_sd in ((1 - _UNUSUAL_SHARE, usual_log_sd), (_UNUSUAL_SHARE, _UNUSUAL_LOG_SD))
+        )
+        share = unusual / (usual + unusual)
+        return Program(share * log_times, math.sqrt(share * (1 - share)) * log_times)
+
+    def on(
         self,
         targets: Sequence[tuple[Gpu, Host]],
         asked: Asked,
         recorded: Sequence[Recorded],
         *,
+        program: Program = TODAYS,
         as_recorded: bool = False,
     ) -> StepsAt:
-        """Make steps by those that were recorded, in today's software, or in the program `as_recorded`."""
+        """Return what makes steps on GPUs in hosts at any batch and pixel size, by those that were recorded.
 
+        Parameters
+        ----------
+        program : by how much it differs from today's software.
+        as_recorded : in the program that was recorded, by its own rates.
+        """
+        times_ms, log_sds = np.array([(step.latency_ms, step.log_sd) for step in recorded]).T
+        learned = Learned.of(self._usual(recorded), times_ms, log_sds)
+        machines = machines_of(self.models, targets)
+        times, wider_log_sd = math.exp(program.log_times), machines.slower(asked.precision).log_sd
+        sizes = list(dict.fromkeys((step.asked.batch_size, step.asked.pixels) for step in recorded))
 
-class CountedStep(Struct, frozen=True):
-    """A profile's step by the counts of its network, as `network` is called.
+        @cache
+        def formula(batch_size: int, pixels: int) -> Steps:
+            step = asked._replace(batch_size=batch_size, pixels=pixels)
+            return self._on(step, machines, sizes[0], is_recorded=as_recorded).scaled(times, 1.0)
 
-    Attributes
-    ----------
-    latencies_ms : instance -> milliseconds in FP32.
-    usual_ms : what a recorded step usually takes there.
-    on : steps on GPUs in hosts at any size, by those recorded.
-    """
+        at = [formula(*size) for size in sizes]
 
-    network: str
-    latencies_ms: Mapping[str, float]
-    usual_ms: Callable[[Recorded], float]
-    on: StepsOn
+        def at_size(batch_size: int, pixels: int) -> TargetSteps:
+            steps = learned.on(formula(batch_size, pixels), at)
+            log_sd = combined_sd(steps.log_sd, wider_log_sd, program.log_sd)
+            return TargetSteps(steps.latency_ms, steps.launch_ms, log_sd)
+
+        return at_size
 
 
 #: Models and a profile -> its step by counts; a note says why its network's name is not used; None: there is no name.
@@ -140,6 +278,16 @@ _ESTIMATE_LOG_SD = 0.25
 #: Error of a measured step, and of a predicted one that others follow from, at least. With the latter, steps on one of
 #: the four GPUs held out err by 14.7 instead of 15.9 % (`profet validate --gpus`; 0.05 and 0.12 do as well).
 MEASURED_LOG_SD, PREDICTED_LOG_SD = 0.02, 0.08
+
+
+def program_notes(program: Program) -> list[Note]:
+    """Say that an answer is for the profile's program, where that matters."""
+    times = math.exp(program.log_times)
+    return [Note(Code.PROFILED_PROGRAM, times=times)] if times >= _WORTH_SAYING else []
+
+
+#: Times as long as in today's software, for a note.
+_WORTH_SAYING = 1.25
 
 
 def max_log_ratio(inferred_log_half_width: float = 0.0) -> float:
@@ -238,6 +386,7 @@ class StepsByCounts(Struct, frozen=True):
     others : the same step on other profiled GPUs, as it is predicted there.
     asked : the recorded step's sizes, in the precision and code of the answer.
     doubt : added to the uncertainty, for GPU time without an operation.
+    program : by how much the recorded step's program differs from today's software.
     made : what makes steps at any size, once needed.
     """
 
@@ -247,6 +396,7 @@ class StepsByCounts(Struct, frozen=True):
     others: tuple[Recorded, ...]
     asked: Asked
     doubt: float
+    program: Program
     made: dict[_Made, _BothStepsAt] = field(default_factory=dict)
 
     def _follows(self, table: StepTable) -> np.ndarray:
@@ -270,10 +420,10 @@ class StepsByCounts(Struct, frozen=True):
         if (key := (targets, recorded)) in self.made:
             return self.made[key]
         places = [(target.gpu, target.host) for target in targets]
-        there = self.counted.on(places, self.asked, recorded)
+        there = self.counted.on(places, self.asked, recorded, program=self.program)
         default = self.asked._replace(precision=AS_PROFILED, training_code=PLAIN)
         is_default = self.asked.precision in (AS_PROFILED, TF32)
-        usual = there if is_default else self.counted.on(places, default, recorded)
+        usual = there if is_default else self.counted.on(places, default, recorded, program=self.program)
         bound = np.fmin if self.asked.precision in HALF else np.fmax
 
         @cache

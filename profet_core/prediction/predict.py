@@ -38,12 +38,14 @@ from profet_core.prediction.checks import (
 from profet_core.prediction.counts import (
     MEASURED_LOG_SD,
     PREDICTED_LOG_SD,
+    TODAYS,
     Asked,
     ByCounts,
     CountedStep,
     Recorded,
     StepsByCounts,
     counted_steps,
+    program_notes,
     with_counts,
 )
 from profet_core.prediction.members import Estimates, caveats, class_estimates, documented_estimates
@@ -352,11 +354,14 @@ def _finish(question: _Question, stages: _Stages, column: int) -> Prediction:
         counted_step, doubt = stages.by_counts[column], float(stages.doubts[column])
         # Of a step in half precision its own GPU says most.
         others = () if counted_step.network or step.precision in HALF else _predicted(stages, column)
-        by_counts = StepsByCounts(models, counted_step, recorded_as, others, asked, doubt)
+        program = counted_step.program(recorded_as) if question.method.kind == "classes" else TODAYS
+        by_counts = StepsByCounts(models, counted_step, recorded_as, others, asked, doubt, program)
         table = by_counts.in_table(table, own, step.log_sd)
     table = stages.layout.in_order(with_other_kernels(table, change))
     profile = counted(step.profile, step.latency_ms)
     notes, bottleneck = precision_notes(change), diagnose(profile, step.latency_ms)
+    if by_counts is not None:
+        notes += program_notes(by_counts.program)
     # Predictions exclude the wait for input, which has a note of its own.
     if bottleneck.warning and not (bottleneck.kind == "input" and input_wait_ms(profile)):
         notes.append(bottleneck.warning)
