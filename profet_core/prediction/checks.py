@@ -356,7 +356,7 @@ def check_profile(models: Models, profile: Profile, network: str | None = None) 
 
     Raises
     ------
-    NoPredictionError : what `refusal` says, or that the profile's GPU is unknown, or a processor that stands in for one.
+    NoPredictionError : what `refusal` says, or that the profile's GPU is unknown or a processor that stands in for one.
     """
     reason, recorded = refusal(profile, network), profile.meta.gpu
     if not reason and STAND_IN in profile.warnings and not calibrated_gpus(models):
