@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from profet_core.catalog.gpus import FP32, PLAIN
 from profet_core.ensemble.work import WorkReader
 from profet_core.latency import quantile
-from profet_core.layers.by_name import read_step
+from profet_core.layers.by_name import Asked, Recorded, read_step
 from profet_core.layers.gpu_effects import MEASURED, effects_by_steps
 from profet_core.layers.rates import RateModel, rate_model_of
-from profet_core.prediction.counts import MEASURED_LOG_SD, PREDICTED_LOG_SD, Asked, Recorded
+from profet_core.prediction.counts import MEASURED_LOG_SD, PREDICTED_LOG_SD
 from profet_core.prediction.models import Models
 from profet_lab.custom_gpus import steps_of
 from profet_lab.estimate_fit import estimate_rows, fit, problem

@@ -26,7 +26,7 @@ from profet_core.catalog.instance import machine_with
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.operations import is_set_aside, kind_of
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError, ProfetError
-from profet_core.layers.by_name import step_by_counts
+from profet_core.layers.by_name import ByCounts, step_by_counts
 from profet_core.layers.custom_gpu import speed_bounds, with_custom_gpus
 from profet_core.layers.estimate import checkpointed_note
 from profet_core.offers import OfferTable
@@ -40,7 +40,6 @@ from profet_core.prediction.checks import (
     read_as,
     refusal,
 )
-from profet_core.prediction.counts import ByCounts
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import PredictOptions, predict
 from profet_core.prediction.scaler import AXIS_RANGE

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, lru_cache, partial
+from itertools import groupby
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from msgspec import Struct, field
 from msgspec.structs import replace
 
-from profet_core.catalog.gpus import FP32, PLAIN, TF32, Gpu, canonical
+from profet_core.catalog.gpus import FP32, PLAIN, TF32, Gpu, canonical, is_half
+from profet_core.catalog.hosts import Host
 from profet_core.ensemble.members import StepInputs
 from profet_core.ensemble.operations import kind_of
 from profet_core.errors import Code, InputError, Note
-from profet_core.latency import FloatArray, smooth_max
+from profet_core.latency import FloatArray, combined_sd, smooth_max
 from profet_core.layers.class_times import Place, mapped_inputs
+from profet_core.layers.measured import OF_PROGRAM, Learned, Steps
 from profet_core.layers.network import MAX_PATCH_CONVOLUTIONS, Counts, Elements, Flops, Numbers
 from profet_core.layers.networks import (
     MAX_PIXELS,
@@ -40,8 +45,8 @@ from profet_core.layers.rates import (
     mode_of,
     rate_model_of,
 )
+from profet_core.layers.steps import KERNELS_LOG_SD, READ_LOG_SD, WORK_LOG_SD, NetworkStep, StepMachines, machines_of
 from profet_core.prediction.checks import VISION_TRANSFORMER, is_attention, waits_for_loader
-from profet_core.prediction.counts import CountedStep, Recorded
 from profet_core.prediction.models import Models
 from profet_profiles.record import DEVICE_PREFIX, Profile, TransformerWork
 from profet_profiles.units import US_PER_MS, format_count
@@ -85,6 +90,203 @@ def network_of(profile: Profile, given: str | None = None) -> str | None:
         what = re.sub(r"( Or|: give an ONNX).*$", "", str(error)).rstrip(".")
         end = "" if what.endswith("?") else "."
         raise InputError(f"{what[:1].upper()}{what[1:]}{end} Correct or remove {{network}}.", "network") from None
+
+
+class Asked(NamedTuple):
+    """What a step is asked in; code as `catalog.gpus.CODES`."""
+
+    precision: str
+    training_code: str
+    batch_size: int
+    pixels: int
+
+
+class Recorded(NamedTuple):
+    """A step that was recorded, and its uncertainty."""
+
+    gpu: Gpu
+    host: Host
+    asked: Asked
+    latency_ms: float
+    log_sd: float
+
+
+class TargetSteps(NamedTuple):
+    """Steps on targets: milliseconds, their launches' part, and the standard deviation of the logarithm."""
+
+    latency_ms: FloatArray
+    launch_ms: FloatArray
+    log_sd: FloatArray
+
+
+#: Batch and pixel size -> steps on some targets.
+StepsAt = Callable[[int, int], TargetSteps]
+
+
+class Program(NamedTuple):
+    """How much longer work takes in the program that was profiled than in today's software.
+
+    Attributes
+    ----------
+    log_times, log_sd : the logarithm of how many times as long, and its uncertainty.
+    """
+
+    log_times: float
+    log_sd: float
+
+
+TODAYS = Program(0.0, 0.0)
+
+
+#: How often a program differs from today's software by more than sources usually do, and then by how much, in the
+#: logarithm. TensorFlow 2.5 takes twice as long for MobileNetV2 on the four profiled GPUs, which answer in it. Chosen
+#: so that P100 is faster than V100 in 0.2 % of PROFET's cells, and P4 than T4 in 3 %; in today's software: 13 and 22 %.
+_UNUSUAL_SHARE, _UNUSUAL_LOG_SD = 0.4, 0.6
+#: A batch of which images take all the time.
+_LARGE_BATCH = 256
+#: So much more or less work is another network than the one of that name in another library.
+_OTHER_WORK = 1.15
+
+
+@lru_cache(maxsize=1_000)
+def _known_name(name: str, counts: Counts) -> str:
+    """Under which name published steps of a network are known, whatever its library."""
+    other = network_name(named_network(name).library_name)
+    there = counts_of(other, counts.pixels)
+    pairs = (counts.flops.all, there.flops.all), (counts.parameters, there.parameters)
+    alike = all(1 / _OTHER_WORK <= ours / theirs <= _OTHER_WORK for ours, theirs in pairs)
+    return shared_name(other if alike else name)
+
+
+class CountedStep(Struct, frozen=True):
+    """A profile's step by the counts of its network, which its name says, or which are read off the profile.
+
+    Attributes
+    ----------
+    network : its name; empty if its work is read.
+    counts_at : pixels -> what an image takes; InputError if the network can't be built for it.
+    as_measured : whether PROFET's program ran the steps that were recorded.
+    latencies_ms : instance -> milliseconds in FP32, where the name is known.
+    """
+
+    models: Models
+    network: str
+    counts_at: Callable[[int], Counts]
+    as_measured: bool
+    latencies_ms: Mapping[str, float] = field(default_factory=dict)
+
+    def _on(
+        self, asked: Asked, machines: StepMachines, launched_at: tuple[int, int] | None = None, *, is_recorded: bool
+    ) -> Steps:
+        counts, (precision, code, batch_size, _) = self.counts_at(asked.pixels), asked
+        # It ran in FP32 alone.
+        as_measured = is_recorded and self.as_measured and not is_half(precision)
+        name = self.network
+        if name and not as_measured:
+            # One at all sizes.
+            name = _known_name(name, counts if launched_at is None else self.counts_at(launched_at[1]))
+        step = NetworkStep(
+            counts,
+            batch_size,
+            name,
+            precision=precision,
+            training_code=code,
+            as_measured=as_measured,
+            launched_at=launched_at,
+        )
+        steps = machines.on(step).steps
+        if not as_measured and not self.as_measured:
+            steps = replace(steps, shared_log_sd=OF_PROGRAM * steps.shared_log_sd)
+        if self.network:
+            return steps
+        # What was read off class times says what kinds of work there are; how much, the recorded step's time.
+        return replace(
+            steps,
+            network_log_sd=np.hypot(steps.network_log_sd, READ_LOG_SD),
+            shared_log_sd=np.hypot(steps.shared_log_sd, WORK_LOG_SD),
+            kernels_log_sd=steps.kernels_log_sd + KERNELS_LOG_SD,
+        )
+
+    def _is_profets(self, recorded: Recorded) -> bool:
+        """Whether PROFET's program ran a step: on its own GPUs; of another one, both steps are in today's software."""
+        return recorded.gpu.name in self.models.transfer.profiled_gpus
+
+    def usual_ms(self, recorded: Recorded) -> float:
+        """Return what a recorded step usually takes."""
+        return self._usual([recorded]).latency_ms.item()
+
+    def _usual(self, recorded: Sequence[Recorded]) -> Steps:
+        """Return what recorded steps usually take."""
+        groups = groupby(recorded, lambda step: (step.asked, self._is_profets(step)))
+        usual = []
+        for (asked, is_profets), steps in groups:
+            machines = machines_of(self.models, [(step.gpu, step.host) for step in steps])
+            usual.append(self._on(asked, machines, is_recorded=is_profets))
+        return usual[0] if len(usual) == 1 else Steps.joined(usual)
+
+    def program(self, recorded: Recorded) -> Program:
+        """Return how much longer work takes in the program of a recorded step than in today's software.
+
+        It is seen on the profiled GPUs. A difference as between usual sources is none; a larger one, as of other
+        kernels, counts whole.
+        """
+        if not self.as_measured or not self._is_profets(recorded) or is_half(recorded.asked.precision):
+            return TODAYS
+        transfer, asked = (
+            self.models.transfer,
+            recorded.asked._replace(precision=FP32, training_code=PLAIN, batch_size=_LARGE_BATCH),
+        )
+        profiled = [(transfer.gpus[row.gpu], row.host) for row in transfer.profiled.values()]
+        machines = machines_of(self.models, profiled)
+        in_program, today = (self._on(asked, machines, is_recorded=is_recorded) for is_recorded in (True, False))
+        log_times = max(float(np.log(in_program.work_ms / today.work_ms).mean()), 0.0)
+        usual_log_sd = rate_model_of(self.models).source_log_sd
+        usual, unusual = (
+            share / log_sd * math.exp(-((log_times / log_sd) ** 2) / 2)
+            for share, log_sd in ((1 - _UNUSUAL_SHARE, usual_log_sd), (_UNUSUAL_SHARE, _UNUSUAL_LOG_SD))
+        )
+        share = unusual / (usual + unusual)
+        return Program(share * log_times, math.sqrt(share * (1 - share)) * log_times)
+
+    def on(
+        self,
+        targets: Sequence[tuple[Gpu, Host]],
+        asked: Asked,
+        recorded: Sequence[Recorded],
+        *,
+        program: Program = TODAYS,
+        as_recorded: bool = False,
+    ) -> StepsAt:
+        """Return what makes steps on GPUs in hosts at any batch and pixel size, by those that were recorded.
+
+        Parameters
+        ----------
+        program : by how much it differs from today's software.
+        as_recorded : in the program that was recorded, by its own rates.
+        """
+        times_ms, log_sds = np.array([(step.latency_ms, step.log_sd) for step in recorded]).T
+        learned = Learned.of(self._usual(recorded), times_ms, log_sds)
+        machines = machines_of(self.models, targets)
+        times, wider_log_sd = math.exp(program.log_times), machines.slower(asked.precision).log_sd
+        sizes = list(dict.fromkeys((step.asked.batch_size, step.asked.pixels) for step in recorded))
+
+        @cache
+        def formula(batch_size: int, pixels: int) -> Steps:
+            step = asked._replace(batch_size=batch_size, pixels=pixels)
+            return self._on(step, machines, sizes[0], is_recorded=as_recorded).scaled(times, 1.0)
+
+        at = [formula(*size) for size in sizes]
+
+        def at_size(batch_size: int, pixels: int) -> TargetSteps:
+            steps = learned.on(formula(batch_size, pixels), at)
+            log_sd = combined_sd(steps.log_sd, wider_log_sd, program.log_sd)
+            return TargetSteps(steps.latency_ms, steps.launch_ms, log_sd)
+
+        return at_size
+
+
+#: Models and a profile -> its step by counts; a note says why its network's name is not used; None: there is no name.
+ByCounts = Callable[[Models, Profile], CountedStep | Note | None]
 
 
 def step_by_counts(models: Models, profile: Profile, given: str | None = None) -> CountedStep | Note | None:

@@ -20,7 +20,15 @@ from profet_core.ensemble.members import ProfileBatch, profile_batch
 from profet_core.ensemble.work import StepTimes
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError
 from profet_core.latency import Basis, Estimate, FloatArray, combined_sd, log_sd_of
-from profet_core.layers.by_name import inputs_there, read_step
+from profet_core.layers.by_name import (
+    TODAYS,
+    Asked,
+    ByCounts,
+    CountedStep,
+    Recorded,
+    inputs_there,
+    read_step,
+)
 from profet_core.layers.rates import calibrated_gpus, has_rates
 from profet_core.prediction.checks import (
     NO_ANCHOR,
@@ -38,11 +46,6 @@ from profet_core.prediction.checks import (
 from profet_core.prediction.counts import (
     MEASURED_LOG_SD,
     PREDICTED_LOG_SD,
-    TODAYS,
-    Asked,
-    ByCounts,
-    CountedStep,
-    Recorded,
     StepsByCounts,
     counted_steps,
     program_notes,
