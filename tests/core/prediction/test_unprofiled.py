@@ -289,7 +289,7 @@ def test_steps_in_tensorflow_on_an_unprofiled_gpu_are_as_much_faster_elsewhere_a
 
 @pytest.mark.parametrize("network", [None, "none"])
 def test_other_kernels_than_todays_count_on_every_gpu(models, catalog, samples, network):
-    """TensorFlow 2.5 runs depthwise convolutions half as fast on each of the four profiled GPUs."""
+    """TensorFlow 2.5 takes twice as long for depthwise convolutions on the four profiled GPUs."""
     sample, plain = samples["mobilenetv2-224px-b32-p2"], samples["resnet50-224px-b64-g4dn"]
 
     def predicted(sample, **meta):
@@ -300,7 +300,8 @@ def test_other_kernels_than_todays_count_on_every_gpu(models, catalog, samples, 
     assert found.latencies_ms["gcp/n1-standard-4+1xP100"] > found.latencies_ms["p3.2xlarge"]
     assert found.latencies_ms["g5.xlarge"] > 1.5 * in_torch.latencies_ms["g5.xlarge"] / 1.9
     notes = [note for note in found.warnings if note.code is Code.PROFILED_PROGRAM]
-    assert [note.values["times"] for note in notes] == [pytest.approx(1.9, abs=0.2)]
+    (note,) = notes
+    assert 1.6 < note.values["times"] < 2.8
     for other in (in_torch, predicted(plain)):
         assert Code.PROFILED_PROGRAM not in codes(other)
 
