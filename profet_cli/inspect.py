@@ -10,8 +10,7 @@ from pathlib import Path
 from profet_cli.files import read_profile_file
 from profet_cli.options import add_format, add_models
 from profet_cli.output import Column, check_not_read, print_json, print_profile_warnings, print_rows, write_output
-from profet_core.answers.documents import UNKNOWN_OPERATIONS, Document, document
-from profet_core.answers.predict import Placement, placements
+from profet_core.answers.predict import Placement, UnknownDocument, placements
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.errors import InputError
 from profet_core.prediction.checks import counted, diagnose, read_as, refusal_by, steps_note
@@ -50,7 +49,7 @@ def run_inspect(options: argparse.Namespace) -> None:
     meta = {key: value for key, value in asdict(profile.meta).items() if value is not None}
     if options.format == "json":
         _, (unknown,) = load_operation_classes().encode([profile])
-        shown: Document = {
+        shown: dict[str, object] = {
             "format": profile.source_format,
             "operations_us": dict(sorted(profile.operations.items(), key=lambda item: (-item[1], item[0]))),
             "device_total_us": profile.device_total_us,
@@ -62,7 +61,7 @@ def run_inspect(options: argparse.Namespace) -> None:
             "refusal": refusal_by(models, profile),
             "warnings": list(profile.warnings),
             "ignored": list(profile.ignored),
-            "unknown_operations": document(unknown, UNKNOWN_OPERATIONS),
+            "unknown_operations": UnknownDocument.of(unknown),
             "kinds": {row.operation: row.kind for row in operations},
             "classes": {row.operation: row.operation_class for row in operations},
             "clusters": {row.operation: row.cluster for row in operations},
@@ -146,7 +145,7 @@ def run_convert(options: argparse.Namespace) -> None:
         return
     write_output(target, data, force=options.force)
     if options.format == "json":
-        shown: Document = {
+        shown: dict[str, object] = {
             "written": str(target),
             "format": profile.source_format,
             "operations": len(profile.operations),

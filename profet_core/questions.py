@@ -85,6 +85,8 @@ Times: TypeAlias = (
     | Annotated[Mapping[Text, _Line], Meta(max_length=MAX_ENTRIES)]
 )
 
+Gradients: TypeAlias = Literal["fp32", "fp16", "bf16"]
+
 # Fields of several questions
 Anchor: TypeAlias = Annotated[
     Text | None,
@@ -472,9 +474,7 @@ class ScaleoutQuestion(StepsQuestion, frozen=True):
     network: NetworkName = None
     parameters: Parameters = None
     tensors: Annotated[Whole | None, about("number of weight tensors, for one-process; ResNet50 has 161", "N")] = None
-    gradients: Annotated[Literal["fp32", "fp16", "bf16"], about("precision of exchanged gradients (default: fp32)")] = (
-        "fp32"
-    )
+    gradients: Annotated[Gradients, about("precision of exchanged gradients (default: fp32)")] = "fp32"
     gpus: Annotated[Wholes, about("numbers of GPUs (default: 1, 2, 4, ... 64)", "1,2,4")] = ()
     total_gpus: Annotated[
         Whole | None,

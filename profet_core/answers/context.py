@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
+from profet_core.answers.document import Document
 from profet_core.catalog import CUSTOM_SKIPPED, Catalog, Instance, load_gpus, load_served_catalog
 from profet_core.catalog.collection import (
     NoOffersError,
@@ -312,6 +313,40 @@ class ListedOffer(NamedTuple):
 
     offer: Instance
     basis: str
+
+
+class OfferDocument(Document, frozen=True):
+    """An instance at one of its prices."""
+
+    name: str
+    gpu: str
+    gpu_count: int
+    gpu_memory_gib: float
+    vcpus: int | None
+    usd_per_hour: float
+    region: str
+    os: str
+    market: str
+    status: str
+    as_of: str
+    source: str
+    custom: bool
+    machine_source: str
+    provider: str
+    host: str
+    usd_per_gpu_hour: float
+    price_note: str
+
+
+class InstanceDocument(OfferDocument, frozen=True):
+    """An offer, with the basis of its predictions."""
+
+    basis: str
+
+    @classmethod
+    def of(cls, record: ListedOffer) -> Self:
+        """Write an offer of the list."""
+        return cls(**asdict(OfferDocument.of(record.offer)), basis=record.basis)
 
 
 def answer_instances(models: Models | None, catalog: Catalog, question: InstancesQuestion) -> list[ListedOffer]:

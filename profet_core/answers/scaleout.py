@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from msgspec import Struct, structs
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from profet_core.answers.by_layers import NetworkPrediction
 from profet_core.answers.context import (
@@ -20,18 +20,18 @@ from profet_core.answers.context import (
     named_meta,
     scaleout_model,
 )
-from profet_core.answers.documents import GPU_ROW, Keys, documents, keys
+from profet_core.answers.document import Document
 from profet_core.answers.predict import PredictedTraining, fits_in_training, predicted_training
 from profet_core.catalog.collection import NoOffersError, prices_version
-from profet_core.catalog.instance import RETIRED, Instance, frame_of, machine_with
+from profet_core.catalog.instance import RETIRED, Instance, frame_of, machine_with, offer_cells
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.errors import InputError, Note
-from profet_core.latency import LEVEL
-from profet_core.offers import OfferStep, OfferTable, cost_usd, joined
+from profet_core.latency import LEVEL, Basis
+from profet_core.offers import OfferStep, OfferTable, RentedRow, cost_usd, joined, rows_as
 from profet_core.prediction.sizes import BATCH_SIZES
-from profet_core.questions import ScaleoutQuestion, TrainingQuestion
+from profet_core.questions import Gradients, ScaleoutQuestion, TrainingQuestion
 from profet_core.training.cost import Workload
-from profet_core.training.memory import FitAnswer, does_not_fit
+from profet_core.training.memory import FitAnswer, Verdict, does_not_fit
 from profet_core.training.plans import Limits, costed, plan_confidence
 from profet_core.training.scaling_model import ScaleoutModel, Strategy
 from profet_core.training.several_gpus import (
@@ -309,8 +309,16 @@ class ScaledTraining(Struct, frozen=True, kw_only=True):
 
     def to_frame(self) -> Any:
         """One row per number of GPUs, as a `pandas.DataFrame`: step, interval, time and cost of an epoch."""
-        of = {**keys("gpus nodes latency_ms", "step."), **keys("low_ms high_ms", "step.interval.")}
-        return frame_of(documents(self.curve, {**of, **keys("epoch_s epoch_usd over_one")}))
+        names = "gpus", "nodes", "latency_ms", "low_ms", "high_ms", "epoch_s", "epoch_usd", "over_one"
+        return frame_of({name: [getattr(row, name) for row in self.curve_documents] for name in names})
+
+    @property
+    def curve_documents(self) -> list[CurveDocument]:
+        """The curve as JSON."""
+        return [
+            CurveDocument(**_on_gpus(row), over_one=row.over_one, by_strategy_ms=row.by_strategy_ms)
+            for row in self.curve
+        ]
 
 
 def answer_scaleout(context: Context, question: ScaleoutQuestion) -> ScaledTraining:
@@ -638,57 +646,170 @@ def stops_paying(times: Sequence[float], costs: Sequence[float]) -> int | None:
     return None
 
 
-def _prices(answer: ScaledTraining) -> str:
-    return prices_version(plan.offer for plan in answer.plans)
+class OnGpusDocument(Document, frozen=True):
+    """A step on a number of GPUs, and an epoch; the fit is of one GPU, null where it is unknown or was measured."""
+
+    gpus: int
+    nodes: int
+    strategy: Strategy
+    batch_per_gpu: int
+    batch_size: int
+    latency_ms: float
+    low_ms: float | None
+    high_ms: float | None
+    images_per_s: float
+    efficiency: float
+    speed_up: float
+    speed_up_low: float | None
+    speed_up_high: float | None
+    one_gpu_ms: float
+    fits_in_memory: Verdict | None
+    largest_batch: int | None
+    epoch_s: float
+    epoch_usd: float | None
 
 
-def _level(_: ScaledTraining) -> float:
-    return LEVEL
+class CurveDocument(OnGpusDocument, frozen=True):
+    """A point of the scaling curve, also with each other strategy."""
+
+    over_one: float | None
+    by_strategy_ms: Mapping[Strategy, float]
 
 
-def _network(answer: ScaledTraining) -> str | None:
-    return answer.network.name or None
+class NodesDocument(OnGpusDocument, frozen=True):
+    """A training on whole machines of an offer."""
+
+    epoch_usd: float
+    instance: str
+    provider: str
+    gpu: str
+    gpu_count: int
+    region: str
+    market: str
+    usd_per_hour: float
+    usd_per_gpu_hour: float
+    as_of: str
+    price_note: str
+    status: str
 
 
-_ON_GPUS: Keys = {
-    **keys("gpus nodes strategy batch_per_gpu batch_size latency_ms", "step."),
-    **keys("low_ms high_ms", "step.interval."),
-    **keys("images_per_s efficiency speed_up", "step."),
-    **{"speed_up_low": "step.speed_up_range.0", "speed_up_high": "step.speed_up_range.1"},
-    "one_gpu_ms": "step.one_gpu_ms",
-    # Of one GPU; null where it is unknown or the step was measured.
-    **{"fits_in_memory": "fit.verdict", "largest_batch": "fit.largest_batch"},
-    **keys("epoch_s epoch_usd"),
-}
-#: `ScaledTraining` as JSON.
-SCALEOUT_KEYS: Keys = {
-    "how_many": (
-        "how_many",
-        {
-            **{"sentence": "sentence", "instance": "plan.offer.name"},
-            **keys("nodes epoch_s epoch_usd", "plan."),
-            **keys("gpus batch_per_gpu batch_size", "plan.step."),
-            **keys("epochs total_s total_usd within batch_sentences"),
-        },
-    ),
-    **{"network": _network, "parameters": "network.count"},
-    **keys("gradients strategy global_batch images validation_images", "question."),
-    **{"instance": "offer.name", "gpu": "gpu"},
-    "one_gpu": ("one_gpu", {key: path for key, path in GPU_ROW.items() if key != "gpu"}),
-    "interconnect": "interconnect",
-    "curve": ("curve", {**_ON_GPUS, **keys("over_one by_strategy_ms")}),
-    "last_paying": "last_paying",
-    "offers": (
-        "plans",
-        {
-            **_ON_GPUS,
-            "instance": "offer.name",
-            **keys("provider gpu gpu_count region market", "offer."),
-            "usd_per_hour": "usd_per_hour",
-            **keys("usd_per_gpu_hour as_of price_note status", "offer."),
-        },
-    ),
-    "interval_level": _level,
-    "warnings": "warnings",
-    "prices_version": _prices,
-}
+def _on_gpus(row: CurveRow | WholeNodePlan) -> dict[str, Any]:
+    """Return the values of an `OnGpusDocument` by their keys."""
+    step, fit = row.step, row.fit
+    speed_up_low, speed_up_high = step.speed_up_range or (None, None)
+    names = "gpus", "nodes", "strategy", "batch_per_gpu", "batch_size", "latency_ms", "images_per_s", "efficiency"
+    return {
+        **{name: getattr(step, name) for name in (*names, "speed_up", "one_gpu_ms")},
+        "low_ms": step.interval and step.interval.low_ms,
+        "high_ms": step.interval and step.interval.high_ms,
+        "speed_up_low": speed_up_low,
+        "speed_up_high": speed_up_high,
+        "fits_in_memory": fit and fit.verdict,
+        "largest_batch": fit and fit.largest_batch,
+        "epoch_s": row.epoch_s,
+        "epoch_usd": row.epoch_usd,
+    }
+
+
+class HowManyDocument(Document, frozen=True):
+    """The number of GPUs and the offer to take."""
+
+    sentence: str
+    instance: str
+    nodes: int
+    epoch_s: float
+    epoch_usd: float
+    gpus: int
+    batch_per_gpu: int
+    batch_size: int
+    epochs: int
+    total_s: float
+    total_usd: float
+    within: bool
+    batch_sentences: Sequence[str]
+
+    @classmethod
+    def of(cls, record: HowMany) -> Self:
+        """Write the answer."""
+        plan, step = record.plan, record.plan.step
+        return cls(
+            sentence=record.sentence,
+            instance=plan.offer.name,
+            nodes=plan.nodes,
+            epoch_s=plan.epoch_s,
+            epoch_usd=plan.epoch_usd,
+            gpus=step.gpus,
+            batch_per_gpu=step.batch_per_gpu,
+            batch_size=step.batch_size,
+            epochs=record.epochs,
+            total_s=record.total_s,
+            total_usd=record.total_usd,
+            within=record.within,
+            batch_sentences=record.batch_sentences,
+        )
+
+
+class OneGpuDocument(Document, frozen=True):
+    """One GPU's step."""
+
+    latency_ms: float | None
+    low_ms: float | None
+    high_ms: float | None
+    basis: Basis
+    note: str
+
+
+class ScaleoutDocument(Document, frozen=True):
+    """`ScaledTraining` as JSON."""
+
+    how_many: HowManyDocument | None
+    network: str | None
+    parameters: float
+    gradients: Gradients
+    strategy: Strategy
+    global_batch: int | None
+    images: int
+    validation_images: int
+    instance: str | None
+    gpu: str
+    one_gpu: OneGpuDocument
+    interconnect: Interconnect
+    curve: Sequence[CurveDocument]
+    last_paying: int | None
+    offers: Sequence[NodesDocument]
+    interval_level: float
+    warnings: Sequence[Note]
+    prices_version: str
+
+    @classmethod
+    def of(cls, record: ScaledTraining) -> Self:
+        """Write an answer."""
+        question, offers = record.question, [plan.offer for plan in record.plans]
+        rented = zip(record.plans, rows_as(RentedRow, offer_cells(offers)), strict=True)
+        return cls(
+            how_many=None if record.how_many is None else HowManyDocument.of(record.how_many),
+            network=record.network.name or None,
+            parameters=record.network.count,
+            gradients=question.gradients,
+            strategy=Strategy(question.strategy),
+            global_batch=question.global_batch,
+            images=question.images,
+            validation_images=question.validation_images,
+            instance=None if record.offer is None else record.offer.name,
+            gpu=record.gpu,
+            one_gpu=rows_as(OneGpuDocument, record.one_gpu.table.columns())[record.one_gpu.number],
+            interconnect=record.interconnect,
+            curve=record.curve_documents,
+            last_paying=record.last_paying,
+            offers=[
+                NodesDocument(
+                    **{**_on_gpus(plan), **asdict(offer), "usd_per_hour": plan.usd_per_hour},
+                    region=plan.offer.region,
+                    market=plan.offer.market,
+                )
+                for plan, offer in rented
+            ],
+            interval_level=LEVEL,
+            warnings=record.warnings,
+            prices_version=prices_version(offers),
+        )

@@ -227,6 +227,11 @@ class Pick(Struct, frozen=True):
             return None
         return self.rival
 
+    @property
+    def too_close_to_call(self) -> bool:
+        """Whether the runner-up is statistically tied."""
+        return self.close_rival is not None
+
 
 def pick_of(table: CostTable, rows: np.ndarray, criterion: Criterion) -> Pick:
     """Return the best of some rows, with the plan on another GPU that it beats with the least confidence."""
@@ -272,6 +277,11 @@ class WithinLimits(Struct, frozen=True):
     nearest: Plan
     over_s: float
     over_usd: float
+
+    @property
+    def certainty(self) -> float:
+        """Confidence with which the limits must be met."""
+        return self.limits.certainty
 
     @property
     def sure(self) -> Plan | None:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +18,7 @@ from msgspec import inspect
 from profet_cli.main import main
 from profet_core import InputError, ProfetError, advise, estimate, predict, read_profile
 from profet_core.answers.context import Context
-from profet_core.answers.documents import plain
+from profet_core.answers.document import json_of
 from profet_core.catalog import load_gpus
 from profet_core.prediction.models import load_samples
 from profet_core.questions import QuestionField, ask, fields_of
@@ -188,7 +187,7 @@ def by_python(context: Context, command: str, asked: dict) -> object:
     except ProfetError as error:
         assert str(error).isprintable() and str(error)
         return None
-    return json.loads(msgspec.json.encode(answer, enc_hook=plain))
+    return json.loads(json_of(answer))
 
 
 def by_command(command: str, asked: dict) -> object:
