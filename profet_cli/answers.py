@@ -270,7 +270,6 @@ def _print_advice(answer: AdviseAnswer, every: bool) -> None:
     """Print the answer, then the plans, then lists; not `every` plan: those named, and the cheapest of each GPU."""
     from profet_core.training.words import (
         answer_sentences,
-        comparison_sentences,
         dominated_line,
         pick_line,
         upgrade_line,
@@ -295,7 +294,7 @@ def _print_advice(answer: AdviseAnswer, every: bool) -> None:
     _print_list("Not shown:", _grouped(advice.excluded.items()))
     if comparison:
         a, b = comparison.a.name_and_code, comparison.b.name_and_code
-        _print_list(f"{a} vs. {b}:", comparison_sentences(comparison))
+        _print_list(f"{a} vs. {b}:", comparison.sentences)
 
 
 def _plan_columns(advice: Advice) -> list[Column]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from profet_cli.files import read_profile_file
 from profet_cli.options import add_format, add_models
 from profet_cli.output import Column, check_not_read, print_json, print_profile_warnings, print_rows, write_output
-from profet_core.answers.predict import Placement, UnknownDocument, placements
+from profet_core.answers.predict import Placement, placements
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.errors import InputError
 from profet_core.prediction.checks import counted, diagnose, read_as, refusal_by, steps_note
@@ -61,7 +61,7 @@ def run_inspect(options: argparse.Namespace) -> None:
             "refusal": refusal_by(models, profile),
             "warnings": list(profile.warnings),
             "ignored": list(profile.ignored),
-            "unknown_operations": UnknownDocument.of(unknown),
+            "unknown_operations": unknown,
             "kinds": {row.operation: row.kind for row in operations},
             "classes": {row.operation: row.operation_class for row in operations},
             "clusters": {row.operation: row.cluster for row in operations},

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Self
 
 from msgspec import Struct, field
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from profet_core.answers.context import (
     Context,
@@ -30,7 +30,7 @@ from profet_core.latency import Basis
 from profet_core.layers.by_name import NO_NAMES
 from profet_core.offers import OfferTable, RentedRow, rows_as
 from profet_core.questions import AdviseQuestion, TrainingQuestion
-from profet_core.training.advise import Advice, advise
+from profet_core.training.advise import Advice, Dominated, Upgrade, advise
 from profet_core.training.cost import training_energy
 from profet_core.training.memory import FitAnswer
 from profet_core.training.plans import CostTable, Limits, Plan, costed
@@ -217,7 +217,7 @@ class BestBatch(Document, frozen=True):
     """
 
     batch_size: int
-    plan: str
+    plan: Plan
     total_usd: float
     saves_percent: float
     sentence: str
@@ -261,7 +261,7 @@ def best_batch(context: Context, answer: AdviseAnswer) -> BestBatch | None:
         f"Cheapest at batch {best_size}: {format_usd(best.total_usd)}{there}, {saves_percent:.0f}% less than at "
         f"{training.batch_size}{beside} (same epochs, fits {best.offer.gpu_memory_gib:g} GiB)."
     )
-    return BestBatch(best_size, best.label, best.total_usd, saves_percent, sentence)
+    return BestBatch(best_size, best, best.total_usd, saves_percent, sentence)
 
 
 class SpotPlan(Document, frozen=True):
@@ -272,7 +272,7 @@ class SpotPlan(Document, frozen=True):
     total_s, total_usd : expected with interruptions, between the ends of their 90% ranges.
     """
 
-    plan: str
+    plan: Plan
     interruptions: float
     total_s: float
     low_s: float
@@ -298,7 +298,7 @@ def spot_plan(context: Context, advice: Advice) -> SpotPlan | None:
     seconds = total_s, low_s, high_s = [plan.total_s + lost_s for lost_s in (lost.seconds, *lost.range_s)]
     costs = total_usd, low_usd, high_usd = [total_s * plan.total_usd / plan.total_s for total_s in seconds]
     return SpotPlan(
-        plan=plan.label,
+        plan=plan,
         interruptions=lost.interruptions,
         total_s=total_s,
         low_s=low_s,
@@ -344,7 +344,8 @@ def _compared(advice: Advice, chosen: Sequence[str]) -> Comparison:
         wrong = f"{len(chosen)} of them" if unknown is None else f"{unknown!r}: {nearest(unknown, by_name)}"
         raise InputError(f"{{compare}} takes two of the plans, not {wrong}.", "compare")
     a, b = (by_name[name] for name in chosen)
-    return compare(a, b)
+    comparison = compare(a, b)
+    return replace(comparison, sentences=comparison_sentences(comparison))
 
 
 class WorkloadDocument(Document, frozen=True):
@@ -362,7 +363,7 @@ class WorkloadDocument(Document, frozen=True):
 class AnswerDocument(Document, frozen=True):
     """The plan to rent, and the answer in sentences."""
 
-    plan: str
+    plan: Plan
     sentences: Sequence[str]
 
 
@@ -394,9 +395,9 @@ class PlanRow(RentedRow, frozen=True):
 class PickDocument(Document, frozen=True):
     """The best plan by one criterion, the runner-up, and the confidence that the plan beats it."""
 
-    plan: str
+    plan: Plan
     certainty: float | None
-    rival: str | None
+    rival: Plan | None
     too_close_to_call: bool
 
 
@@ -404,31 +405,12 @@ class WithinDocument(Document, frozen=True):
     """Best plans under the limits, and by how much the nearest one exceeds them."""
 
     certainty: float
-    sure: str | None
-    expected: str | None
-    surest: str | None
-    nearest: str
+    sure: Plan | None
+    expected: Plan | None
+    surest: Plan | None
+    nearest: Plan
     over_s: float
     over_usd: float
-
-
-class UpgradeDocument(Document, frozen=True):
-    """A step along the frontier to the next faster plan."""
-
-    extra_usd: float
-    saves_h: float
-    hours_per_usd: float
-    certainty: float | None
-    cheaper: str
-    faster: str
-
-
-class DominatedDocument(Document, frozen=True):
-    """A plan whose time and cost another plan beats, with the probability that it does."""
-
-    plan: str
-    by: str
-    certainty: float | None
 
 
 class ExcludedDocument(Document, frozen=True):
@@ -436,30 +418,6 @@ class ExcludedDocument(Document, frozen=True):
 
     instance: str
     reason: str
-
-
-class ComparisonDocument(Document, frozen=True):
-    """A compared with B; null where an interval is missing."""
-
-    a: str
-    b: str
-    latency_ratio: float
-    latency_ratio_low: float | None
-    latency_ratio_high: float | None
-    break_even_ratio: float
-    break_even_usd_per_hour: float
-    break_even_low: float | None
-    break_even_high: float | None
-    faster: float | None
-    cheaper: float | None
-    dominates: float | None
-    sentences: Sequence[str]
-
-    @classmethod
-    def of(cls, record: Comparison) -> Self:
-        """Write a comparison, also in sentences."""
-        labels = {"a": record.a.label, "b": record.b.label}
-        return cls(**{**asdict(record), **labels, "sentences": comparison_sentences(record)})
 
 
 class AdviseDocument(Document, frozen=True):
@@ -474,11 +432,11 @@ class AdviseDocument(Document, frozen=True):
     fastest: PickDocument
     cheapest: PickDocument
     within: WithinDocument | None
-    frontier: Sequence[str]
-    upgrades: Sequence[UpgradeDocument]
-    dominated: Sequence[DominatedDocument]
+    frontier: Sequence[Plan]
+    upgrades: Sequence[Upgrade]
+    dominated: Sequence[Dominated]
     excluded: Sequence[ExcludedDocument]
-    comparison: ComparisonDocument | None
+    comparison: Comparison | None
     spot: SpotPlan | None
     best_batch: BestBatch | None
     launch: Launch
@@ -496,16 +454,16 @@ class AdviseDocument(Document, frozen=True):
             workload=WorkloadDocument.of(advice.workload),
             deadline_hours=advice.limits.deadline_h,
             budget_usd=advice.limits.budget_usd,
-            answer=AnswerDocument(advice.answer.label, answer_sentences(advice)),
+            answer=AnswerDocument(advice.answer, answer_sentences(advice)),
             plans=rows_as(PlanRow, {**advice.table.columns(advice.rows), "breakdown": breakdowns}),
             fastest=PickDocument.of(advice.fastest),
             cheapest=PickDocument.of(advice.cheapest),
             within=None if advice.within is None else WithinDocument.of(advice.within),
-            frontier=[plan.label for plan in advice.frontier],
-            upgrades=[UpgradeDocument.of(upgrade) for upgrade in advice.upgrades],
-            dominated=[DominatedDocument.of(dominated) for dominated in advice.dominated],
+            frontier=advice.frontier,
+            upgrades=advice.upgrades,
+            dominated=advice.dominated,
             excluded=[ExcludedDocument(*reason) for reason in advice.excluded.items()],
-            comparison=None if record.comparison is None else ComparisonDocument.of(record.comparison),
+            comparison=record.comparison,
             spot=record.spot,
             best_batch=record.best_batch,
             launch=record.launch,

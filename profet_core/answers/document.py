@@ -16,9 +16,8 @@ class Document(Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def of(cls, record: Any) -> Self:
-        """Write a record, which has the keys as attributes; a plan is named by its label."""
-        values = (getattr(record, name) for name in cls.__struct_fields__)
-        return cls(*(getattr(value, "label", value) for value in values))
+        """Write a record, which has the keys as attributes."""
+        return cls(*(getattr(record, name) for name in cls.__struct_fields__))
 
 
 def json_of(document: object) -> bytes:
@@ -27,9 +26,11 @@ def json_of(document: object) -> bytes:
 
 
 def _plain(value: Any) -> object:
-    """Convert a note, a mapping of another kind or a number of numpy to what a JSON writer takes."""
+    """Convert a note, a plan, a mapping of another kind or a number of numpy to what a JSON writer takes."""
     if isinstance(value, str):
         return str(value)
+    if hasattr(value, "label"):
+        return value.label
     return dict(value) if isinstance(value, Mapping) else float(value)
 
 
@@ -37,8 +38,8 @@ _ENCODER = msgspec.json.Encoder(enc_hook=_plain)
 
 
 def schema_hook(kind: type) -> dict[str, object]:
-    """Return the schema of a type that `msgspec` doesn't know: a note is a text."""
-    if kind is Note:
+    """Return the schema of a type that `msgspec` doesn't know: notes are texts, plans their labels."""
+    if kind is Note or hasattr(kind, "label"):
         return {"type": "string"}
     # What msgspec expects of its hook for any other type.
     raise NotImplementedError

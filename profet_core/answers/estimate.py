@@ -182,21 +182,11 @@ class EstimateRow(StepRow, frozen=True):
     total_usd: float | None
 
 
-class DisagreementDocument(Document, frozen=True):
-    """Latency of one instance, from the network's layers and from its profile."""
-
-    instance: str
-    estimated_ms: float
-    profiled_ms: float
-    ratio: float
-    overlap: bool | None
-
-
 class ComparedDocument(Document, frozen=True):
     """The profile that the estimate is compared with."""
 
     anchor: str
-    disagreements: Sequence[DisagreementDocument]
+    disagreements: Sequence[Disagreement]
 
 
 class EstimateDocument(Document, frozen=True):
@@ -219,8 +209,7 @@ class EstimateDocument(Document, frozen=True):
         """Write an answer."""
         estimated, rows, compared = record.estimate, record.estimate.rows, None
         if record.profiled is not None:
-            differences = [DisagreementDocument.of(row) for row in record.disagreements]
-            compared = ComparedDocument(record.profiled.anchor, differences)
+            compared = ComparedDocument(record.profiled.anchor, record.disagreements)
         columns = {
             **rows.columns(),
             "by_method": rows.member_cells,

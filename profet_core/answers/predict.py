@@ -24,7 +24,7 @@ from profet_core.catalog.custom_gpus import CustomGpu, SpeedPoint, with_offers_o
 from profet_core.catalog.gpus import FP32, HALF, TF32, canonical, requested_precision
 from profet_core.catalog.instance import machine_with
 from profet_core.ensemble.classes import load_operation_classes
-from profet_core.ensemble.operations import is_set_aside, kind_of
+from profet_core.ensemble.operations import UnknownOperations, is_set_aside, kind_of
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError, ProfetError
 from profet_core.layers.by_name import step_by_counts
 from profet_core.layers.custom_gpu import speed_bounds, with_custom_gpus
@@ -399,15 +399,6 @@ class PredictRow(StepRow, frozen=True):
     members: Mapping[str, float]
 
 
-class UnknownDocument(Document, frozen=True):
-    """Operations that the method has never seen the like of, and what became of their time."""
-
-    names: Sequence[str]
-    share: float
-    mapped: Mapping[str, str]
-    unused: Sequence[str]
-
-
 class PredictDocument(Document, frozen=True):
     """`PredictAnswer` as JSON; an interval is null for a method without one."""
 
@@ -418,7 +409,7 @@ class PredictDocument(Document, frozen=True):
     steps_basis: StepsBasis
     predictions: Sequence[PredictRow]
     interval_level: float | None
-    unknown_operations: UnknownDocument
+    unknown_operations: UnknownOperations
     similarity: Similarity | None
     warnings: Sequence[Note]
     gpus: Sequence[GpuRow]
@@ -439,7 +430,7 @@ class PredictDocument(Document, frozen=True):
             steps_basis=prediction.steps_basis,
             predictions=rows_as(PredictRow, {**table.columns(), "members": table.member_cells}),
             interval_level=prediction.interval_level,
-            unknown_operations=UnknownDocument.of(prediction.unknown_operations),
+            unknown_operations=prediction.unknown_operations,
             similarity=prediction.similarity,
             warnings=prediction.warnings,
             gpus=record.gpus.gpu_rows,

@@ -44,7 +44,7 @@ def without_larger_nodes(plans: Iterable[Plan]) -> list[Plan]:
     return [plan for plan, offer in every if offer.gpu_count == least[offer.gpu] or is_custom(offer)]
 
 
-class Upgrade(Struct, frozen=True):
+class Upgrade(Struct, frozen=True, forbid_unknown_fields=True):
     """A step along the frontier to the next faster plan: hours saved for dollars more, and whether it is faster.
 
     `certainty` is that probability, 0 to 1; None without intervals.
@@ -58,7 +58,7 @@ class Upgrade(Struct, frozen=True):
     certainty: float | None
 
 
-class Dominated(Struct, frozen=True):
+class Dominated(Struct, frozen=True, forbid_unknown_fields=True):
     """A plan whose time and cost another plan beats, with the probability that it does."""
 
     plan: Plan

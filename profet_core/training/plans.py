@@ -246,14 +246,23 @@ class CostTable(RowSequence["Plan"], frozen=True, eq=False, kw_only=True, dict=T
         return Plan(self, number)
 
 
-class Plan(Struct, frozen=True):
-    """One training on one offer: a row of a cost table.
+class Plan:
+    """One training on one offer: a row of a cost table. JSON has its label.
 
     You pay for the whole node; the speed is that of one GPU unless all of them train.
     """
 
-    table: CostTable
-    number: int
+    __slots__ = ("number", "table")
+
+    def __init__(self, table: CostTable, number: int) -> None:
+        self.table = table
+        self.number = number
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and self.table is other.table and self.number == other.number
+
+    def __hash__(self) -> int:
+        return hash((id(self.table), self.number))
 
     def per(self, period: Period) -> Plan:
         """Return the plan with time and cost of a period."""

@@ -133,7 +133,7 @@ def why_too_close(certainty: float) -> str:
     return needed if 100 * certainty + PERCENT_ROUNDING >= round(100 * CLOSE_CALL) else ""
 
 
-class Comparison(Struct, frozen=True):
+class Comparison(Struct, frozen=True, forbid_unknown_fields=True):
     """A compared with B; probabilities and endpoints are None where an interval is missing.
 
     Attributes
@@ -142,6 +142,7 @@ class Comparison(Struct, frozen=True):
         cheaper below `break_even_ratio`.
     break_even_usd_per_hour : A is cheaper than B below this price.
     faster, cheaper, dominates : probability that A is; 0.5 for equals.
+    sentences : the same in words, where they are asked for.
     """
 
     a: Plan
@@ -156,6 +157,7 @@ class Comparison(Struct, frozen=True):
     latency_ratio_high: float | None
     break_even_low: float | None
     break_even_high: float | None
+    sentences: tuple[str, ...]
 
 
 def compare(a: Plan, b: Plan, level: float = LEVEL) -> Comparison:
@@ -184,6 +186,7 @@ def compare(a: Plan, b: Plan, level: float = LEVEL) -> Comparison:
         latency_ratio_high=high,
         break_even_low=high and usd_per_hour / high,
         break_even_high=low and usd_per_hour / low,
+        sentences=(),
     )
 
 
