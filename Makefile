@@ -95,7 +95,7 @@ bill: $(VENV)/tools.done ## write the bill of materials of what serving installs
 	$(VENV)/tools/bin/cyclonedx-py requirements requirements-serve.txt --output-reproducible --of JSON -o docs/sbom.cdx.json
 
 audit: $(VENV)/tools.done ## ask an advisory database about what serving installs
-	$(VENV)/tools/bin/python docs/locked.py --audit
+	$(VENV)/tools/bin/pip-audit --strict --disable-pip --requirement requirements-serve.txt
 
 packages: $(VENV)/tools.done ## build wheels and source distribution into dist/ and try them in empty environments (PYTHONS="python3.11 ...")
 	sh deploy/try_packages.sh $(PYTHONS)

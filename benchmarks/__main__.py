@@ -19,18 +19,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from benchmarks.code import (
-    BARE,
-    IMPORT,
-    MANY,
-    PREDICT,
-    TRACE,
-    WARM,
-    answer_calls,
-    answers,
-    measured,
-    measures,
-)
+from benchmarks.code import BARE, IMPORT, MANY, PREDICT, TRACE, WARM, answer_calls, answers, measured, measures
 from benchmarks.made_trace import write_pytorch_trace
 from benchmarks.served_app import SCRIPT, chromium_path, served, served_endpoint
 from profet_core.files import default_models_folder
@@ -139,10 +128,11 @@ def app(options: argparse.Namespace) -> Iterator[BenchmarkFigure]:
     from benchmarks.first_page import MBIT_PER_S, ROUND_TRIP_MS, chromium, opened
 
     with chromium() as browser:
-        (found, moves_ms), (bare, bare_ms) = (opened(browser, options.rounds, each) for each in (SCRIPT, BARE_PAGE))
+        ours, moves_ms = opened(browser, options.rounds, SCRIPT)
+        bare, bare_ms = opened(browser, options.rounds, BARE_PAGE)
 
     def pages(name: str, line: str, unit: str, kind: str, target: float | None) -> BenchmarkFigure:
-        values, of_bare = ([page[name] for page in every[kind]] for every in (found, bare))
+        values, of_bare = ([page[name] for page in every[kind]] for every in (ours, bare))
         return BenchmarkFigure(line, values, unit, target, () if name == "answer_s" else of_bare)
 
     slow = f"app, {MBIT_PER_S} Mbit/s and {ROUND_TRIP_MS} ms"
@@ -166,10 +156,10 @@ def http(options: argparse.Namespace) -> Iterator[BenchmarkFigure]:
         with served_endpoint(workers=workers) as port:
             for question, per_s in (("predict", {1: 250, 2: 450}), ("advise", {1: 200})):
                 asyncio.run(answers(port, question, 8, 2.0))
-                found = [asyncio.run(answers(port, question, 8, 3.0)) for _ in range(options.rounds)]
-                name, rates = f"POST /v1/{question}, {workers} of `--workers`", [rate for rate, _ in found]
+                runs = [asyncio.run(answers(port, question, 8, 3.0)) for _ in range(options.rounds)]
+                name, rates = f"POST /v1/{question}, {workers} of `--workers`", [rate for rate, _ in runs]
                 yield BenchmarkFigure(name, rates, "/s", per_s.get(workers), alone.get(question, ()))
-                yield BenchmarkFigure(f"{name}: p95", [p95_ms for _, p95_ms in found], "ms", 40)
+                yield BenchmarkFigure(f"{name}: p95", [p95_ms for _, p95_ms in runs], "ms", 40)
                 alone[question] = rates
 
 
@@ -181,15 +171,15 @@ def visitors(options: argparse.Namespace) -> Iterator[BenchmarkFigure]:
 
     for number in options.visitors:
         processes = -(-number // _VISITORS_OF_A_PROCESS)
-        found = []
+        levels = []
         # A page of the app is drawn in less time than this between two arrivals.
         for script, actions, arrival_s in ((SCRIPT, list(ACTIONS.values()), 0.25), (BARE_PAGE, [slide], 0.05)):
             with ExitStack() as stack:
                 urls = [stack.enter_context(served(script)) for _ in range(processes)]
                 servers = psutil.Process().children()
                 arrivals = arrival_s / processes
-                found.append(asyncio.run(run_level(urls, servers, actions, number, (arrivals, options.seconds))))
-        seen, bare = found
+                levels.append(asyncio.run(run_level(urls, servers, actions, number, (arrivals, options.seconds))))
+        seen, bare = levels
         if lost := {*seen.failures, *bare.failures}:
             print(f"lost: {sorted(lost)[:3]}", file=sys.stderr)
         name = f"{number} visitors{f' of {processes} processes' if processes > 1 else ''}"

@@ -111,8 +111,8 @@ def answer_calls() -> dict[str, tuple[int, int]]:
     }
     for call in calls.values():
         call()
-    found = {name: called(call) for name, call in calls.items()}
-    return {name: (len({module for module, _ in each}), len(each)) for name, each in found.items()}
+    calls_of = {name: called(call) for name, call in calls.items()}
+    return {name: (len({module for module, _ in each}), len(each)) for name, each in calls_of.items()}
 
 
 def called(call: Callable[[], object]) -> list[tuple[str, str]]:
@@ -120,20 +120,20 @@ def called(call: Callable[[], object]) -> list[tuple[str, str]]:
 
     Without expressions and generated methods.
     """
-    found: dict[tuple[str, str], None] = {}
+    entered: dict[tuple[str, str], None] = {}
 
     def note(frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
         is_ours = code.co_filename.startswith(str(REPOSITORY)) and "site-packages" not in code.co_filename
         if event == "call" and is_ours and not code.co_name.startswith("<"):
-            found[str(Path(code.co_filename).relative_to(REPOSITORY)), code.co_qualname] = None
+            entered[str(Path(code.co_filename).relative_to(REPOSITORY)), code.co_qualname] = None
 
     sys.setprofile(note)
     try:
         call()
     finally:
         sys.setprofile(None)
-    return list(found)
+    return list(entered)
 
 
 async def answers(port: int, question: str, connections: int, seconds: float) -> tuple[float, float]:
@@ -161,7 +161,7 @@ async def answers(port: int, question: str, connections: int, seconds: float) ->
 def _requests(question: str) -> list[bytes]:
     """Return a request about every sample, as bytes on the wire."""
     more = {"advise": {"images": 50_000}}.get(question, {})
-    found = []
+    requests = []
     for sample in load_samples():
         values = {"profile": json.loads(sample.data), "anchor": sample.anchor, "latency_ms": sample.latency_ms, **more}
         body = json.dumps(values).encode()
@@ -169,8 +169,8 @@ def _requests(question: str) -> list[bytes]:
             f"POST /v1/{question} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
             f"Content-Length: {len(body)}\r\n\r\n"
         )
-        found.append(head.encode() + body)
-    return found
+        requests.append(head.encode() + body)
+    return requests
 
 
 async def _take_answer(reader: asyncio.StreamReader) -> None:
@@ -179,9 +179,6 @@ async def _take_answer(reader: asyncio.StreamReader) -> None:
     body = await reader.readexactly(int(length))
     if not head.startswith(b"HTTP/1.1 200"):
         raise RuntimeError(body.decode(errors="replace")[:300])
-
-
-_CORE = "profet_core"
 
 
 #: What has to be known to change the app.

@@ -90,7 +90,7 @@ def _slider_ms(browser: Browser, url: str) -> list[float]:
     _wait_until_drawn(page)
     page.wait_for_selector(_VALUES, state="attached")
     page.get_by_role("slider", name="Batch size").focus()
-    found = []
+    moves_ms = []
     for move in range(_MOVES):
         page.wait_for_timeout(_REST_MS)
         before = page.locator(_VALUES).first.text_content()
@@ -101,9 +101,9 @@ def _slider_ms(browser: Browser, url: str) -> list[float]:
             arg=[_VALUES, before],
             polling=5,
         )
-        found.append(1_000 * (time.perf_counter() - started))
+        moves_ms.append(1_000 * (time.perf_counter() - started))
     page.context.close()
-    return found
+    return moves_ms
 
 
 def _new_page(browser: Browser) -> Page:

@@ -1,14 +1,8 @@
-"""What serving installs: `python -m docs.locked` writes its licenses, `--audit` asks an advisory database about it.
-
-The first fails on a license that is not permitted. Exit status of the second is 0: nothing is known against it; 1:
-something is; 3: the database is not available, so that nothing is known.
-"""
+"""Licenses of what serving installs: `python -m docs.locked` writes them, and fails on one that is not permitted."""
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
@@ -127,37 +121,5 @@ def license_of(installed: Distribution) -> str:
     return _SPDX.get(short.lower(), short)
 
 
-CLEAN, FOUND, UNREACHABLE = 0, 1, 3
-
-
-def audit() -> int:
-    """Ask and print."""
-    command = [sys.executable, "-m", "pip_audit", "--requirement", str(LOCK), "--disable-pip", "--format", "json"]
-    done = subprocess.run([*command, "--progress-spinner", "off"], capture_output=True, text=True, timeout=600)
-    try:
-        return report(json.loads(done.stdout)["dependencies"])
-    except (ValueError, KeyError):
-        why = next(iter(reversed(done.stderr.strip().splitlines())), "no reason given")
-        print(f"Not audited, the advisory database is not available: {why}", file=sys.stderr)
-        return UNREACHABLE
-
-
-def report(packages: list[dict]) -> int:
-    """Print what is known against each package; returns the exit status."""
-    skipped = [package["name"] for package in packages if "skip_reason" in package]
-    vulnerable = [(package, vulnerability) for package in packages for vulnerability in package.get("vulns", ())]
-    for package, advisory in vulnerable:
-        fixed = ", ".join(advisory["fix_versions"]) or "no version"
-        print(f"{package['name']} {package['version']}: {advisory['id']}, fixed in {fixed}")
-    if vulnerable:
-        return FOUND
-    if skipped:
-        which = "all" if len(skipped) == len(packages) else ", ".join(skipped)
-        print(f"Not audited, the advisory database has no answer here: {which} of {len(packages)}.", file=sys.stderr)
-        return UNREACHABLE
-    print(f"Nothing is known against {len(packages)} packages.")
-    return CLEAN
-
-
 if __name__ == "__main__":
-    raise SystemExit(audit() if sys.argv[1:] == ["--audit"] else write_licenses())
+    write_licenses()

@@ -116,7 +116,7 @@ def _coefficients(data: Measurements, folder: Path) -> dict[str, tuple[str, Call
         from profet_lab.memory import memory_content
         from profet_lab.scaleout import has_scale_rows, scaleout_content
         from profet_lab.sizes import growth_content, measured_sizes
-        from profet_lab.transfer.transfer_file import transfer_content
+        from profet_lab.transfer import transfer_content
     shipped_rates = shipped_folder("models") / RATES_NAME
     return {
         "transfer": (TRANSFER_NAME, lambda: transfer_content(data), lambda: True),

@@ -58,10 +58,7 @@ def record(task: CellTask, plan: RecordPlan) -> Recording:
         network = build(cell.model, cell.pixels, classes)
     optimizer: Any = torch.optim.SGD(network.parameters(), lr=LEARNING_RATE)
     # In the host's memory: a step copies them, as it does in a training.
-    batch = [
-        torch.rand(cell.batch_size, 3, cell.pixels, cell.pixels),
-        torch.randint(classes, (cell.batch_size,)),
-    ]
+    batch = [torch.rand(cell.batch_size, 3, cell.pixels, cell.pixels), torch.randint(classes, (cell.batch_size,))]
     if device.type == "cuda":
         batch = [tensor.pin_memory() for tensor in batch]
     recording = Recording(plan, PyTorchEngine(network, optimizer))

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import math
 import os
+import sys
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from filelock import FileLock, Timeout
-from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec import Meta, Struct, convert, to_builtins
 
 from profet_core.errors import InputError
 from profet_core.files import lock_path
@@ -29,9 +28,11 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 
 LAYOUT_VERSION = 1
 MANIFEST_NAME, CELLS_NAME = "manifest.json", "cells.jsonl"
-#: Upper bound of counts, and of bytes.
-_MAX_COUNT, _MAX_BYTES = 2**31 - 2, 2**63 - 1
-_MAX_NAME_LENGTH, _MAX_WHY_LENGTH = 200, 10_000
+_MAX_COUNT, _MAX_FLOAT, _MAX_NAME_LENGTH = 2**31 - 2, sys.float_info.max, 200
+_Count = Annotated[int, Meta(ge=1, le=_MAX_COUNT)]
+_Line = Annotated[str, Meta(max_length=_MAX_NAME_LENGTH)]
+_Name = Annotated[str, Meta(min_length=1, max_length=_MAX_NAME_LENGTH)]
+_Time = Annotated[float, Meta(ge=0, le=_MAX_FLOAT)]
 
 
 class Cell(Struct, frozen=True, order=True):
@@ -39,10 +40,10 @@ class Cell(Struct, frozen=True, order=True):
 
     framework: Framework
     precision: Precision
-    model: str
-    pixels: int
-    batch_size: int
-    repeat: int = 0
+    model: _Name
+    pixels: _Count
+    batch_size: _Count
+    repeat: Annotated[int, Meta(ge=0, le=_MAX_COUNT)] = 0
 
     def __str__(self) -> str:
         return f"{self.model}, {self.pixels} pixels, batch {self.batch_size}, {self.precision}, {self.framework}"
@@ -53,28 +54,31 @@ class CellResult(Struct, frozen=True):
 
     Attributes
     ----------
-    batch_latency_ms : median step latency; null if it did not run; then the next three are empty.
+    batch_latency_ms : median step latency; None if it did not run; then the next three are empty.
     peak_memory_bytes : of the device; on a CPU, of the process.
     operations_us : total per operation type in ONE step (`steps`).
     """
 
     cell: Cell
-    framework_version: str
+    framework_version: _Line
     status: Status
-    recorded_at: str
-    why: str = ""
-    batch_latency_ms: float | None = None
-    latency_repeats_ms: tuple[float, ...] = ()
-    peak_memory_bytes: int | None = None
-    operations_us: Mapping[str, float] | None = None
-    steps: int = 1
+    recorded_at: _Line
+    why: Annotated[str, Meta(max_length=10_000)] = ""
+    batch_latency_ms: Annotated[float, Meta(gt=0, le=_MAX_FLOAT)] | None = None
+    latency_repeats_ms: tuple[_Time, ...] = ()
+    peak_memory_bytes: Annotated[int, Meta(ge=0, le=2**63 - 1)] | None = None
+    operations_us: Mapping[_Name, _Time] = {}
+    steps: _Count = 1
+
+    def __post_init__(self) -> None:
+        lines = (self.cell.model, *self.operations_us, self.framework_version, self.recorded_at)
+        if not all(map(str.isprintable, lines)) or (self.status == "ok" and self.batch_latency_ms is None):
+            raise ValueError("no cell")
 
     def document(self) -> dict[str, Any]:
         """One flat JSON object."""
-        values = {name: getattr(self, name) for name in self.__struct_fields__ if name != "cell"}
-        values["latency_repeats_ms"] = list(self.latency_repeats_ms)
-        values["operations_us"] = dict(self.operations_us or {})
-        return {**asdict(self.cell), **values}
+        values = to_builtins(self)
+        return {**values.pop("cell"), **values}
 
 
 def read_collection(folder: Path) -> tuple[dict[str, Any], tuple[CellResult, ...]]:
@@ -91,7 +95,7 @@ def read_collection(folder: Path) -> tuple[dict[str, Any], tuple[CellResult, ...
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
     """Read the manifest; None if there is none. Raises InputError if it can't be read, or has another layout."""
-    data = _bytes_of(folder / MANIFEST_NAME)
+    data = _read_or_none(folder / MANIFEST_NAME)
     if data is None:
         return None
     try:
@@ -106,10 +110,10 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 
 def read_cells(folder: Path) -> bytes:
     """Read the bytes of the cells' file; empty if there is none."""
-    return _bytes_of(folder / CELLS_NAME) or b""
+    return _read_or_none(folder / CELLS_NAME) or b""
 
 
-def _bytes_of(path: Path) -> bytes | None:
+def _read_or_none(path: Path) -> bytes | None:
     try:
         with open_to_read(path) as file:
             return file.read()
@@ -157,40 +161,12 @@ def _compact(document: object) -> bytes:
 
 
 def result_from(document: Mapping[str, Any]) -> CellResult:
-    """Parse a document of `CellResult.document`; raises ValueError, KeyError or TypeError for an invalid one."""
-    cell = Cell(**{name: document[name] for name in Cell.__struct_fields__})
-    values = {name: document[name] for name in CellResult.__struct_fields__ if name != "cell"}
-    repeats, operations, latency_ms = values["latency_repeats_ms"], values["operations_us"], values["batch_latency_ms"]
-    whole = ((cell.pixels, 1), (cell.batch_size, 1), (values["steps"], 1), (cell.repeat, 0))
-    peak = values["peak_memory_bytes"]
-    lines = [cell.model, *operations, values["framework_version"], values["recorded_at"]]
-    # A cell that ran has times, another has none.
-    times = [] if latency_ms is None and values["status"] != "ok" else [latency_ms, *repeats]
-    checks = (
-        isinstance(repeats, list) and isinstance(operations, dict),
-        cell.framework in FRAMEWORKS and cell.precision in PRECISIONS and values["status"] in STATUSES,
-        all(type(number) is int and least <= number <= _MAX_COUNT for number, least in whole),
-        peak is None or (type(peak) is int and 0 <= peak <= _MAX_BYTES),
-        all(isinstance(line, str) and line.isprintable() and len(line) <= _MAX_NAME_LENGTH for line in lines),
-        cell.model and all(operations),
-        isinstance(values["why"], str) and len(values["why"]) <= _MAX_WHY_LENGTH,
-        all(_is_time(ms) and ms > 0 for ms in times),
-        all(map(_is_time, (*repeats, *operations.values()))),
-    )
-    if not all(checks):
-        raise ValueError("no cell")
-    values["latency_repeats_ms"] = tuple(map(float, repeats))
-    values["operations_us"] = {name: float(us) for name, us in operations.items()}
-    return CellResult(cell, **values)
-
-
-def _is_time(value: Any) -> bool:
-    """Whether it is a number from 0, finite as a float."""
-    return type(value) in (int, float) and math.isfinite(value) and value >= 0
+    """Parse a document of `CellResult.document`; raises ValidationError, a ValueError, for an invalid one."""
+    return convert({**document, "cell": document}, CellResult)
 
 
 #: What makes a machine another one, whose cells belong into another folder.
-_SAME = ("instance", "device", "gpu", "threads")
+_MACHINE_FIELDS = ("instance", "device", "gpu", "threads")
 
 
 class Store:
@@ -327,7 +303,7 @@ def _checked_frameworks(folder: Path, manifest: Mapping[str, Any]) -> dict[str, 
         if read_cells(folder):
             raise InputError(f"{folder} has cells but no {MANIFEST_NAME}: name another --out.")
         return at_hand
-    for key in _SAME:
+    for key in _MACHINE_FIELDS:
         if there.get(key) != manifest.get(key):
             raise InputError(
                 f"{folder} holds cells of {key} {there.get(key)!r}, not {manifest.get(key)!r}: name another --out."

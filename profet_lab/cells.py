@@ -22,8 +22,7 @@ from profet_lab.custom_gpus import steps_of
 from profet_lab.estimate_fit import estimate_rows, fit, problem
 from profet_lab.measurements.tables import Measurements
 from profet_lab.tasks import Progress, run_tasks
-from profet_lab.transfer.measured_steps import BENCHMARK, InstanceSteps, measured_medians
-from profet_lab.transfer.work import fit_readers
+from profet_lab.transfer import BENCHMARK, InstanceSteps, fit_readers, measured_medians
 from profet_lab.validation.held_out_gpus import AS_MEASURED, figures, fitted_rates, members_ms
 
 CELLS = (1, 3, 10, 20, 50)

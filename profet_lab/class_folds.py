@@ -456,12 +456,7 @@ def nested_scale(
 
 
 def default_table(
-    bank: ClassBank,
-    wanted: Sequence[Pair],
-    *,
-    seed: int,
-    steps: int = STEPS,
-    progress: Progress | None = None,
+    bank: ClassBank, wanted: Sequence[Pair], *, seed: int, steps: int = STEPS, progress: Progress | None = None
 ) -> pd.DataFrame:
     """Every row of every pair as predicted by models that never saw its architecture, or its family.
 

@@ -297,7 +297,7 @@ def read_store(folder: Path) -> Dataset:
     operations: list[tuple[int, str, float]] = []
     for number, result in enumerate(results):
         ran = result.status == "ok"
-        operations.extend((number, operation, us) for operation, us in (result.operations_us or {}).items())
+        operations.extend((number, operation, us) for operation, us in result.operations_us.items())
         cells.append(
             {
                 "cell": number,
@@ -318,9 +318,7 @@ def read_store(folder: Path) -> Dataset:
     table = pd.DataFrame(operations, columns=["cell", "operation", "time_us"])
     hashes = {CELLS_NAME: sha256_hex(data), MANIFEST_NAME: sha256_hex((folder / MANIFEST_NAME).read_bytes())}
     facts = InstanceFacts(
-        gpu=_gpu(manifest, name),
-        driver=_fact_line(manifest.get("driver")),
-        host=_fact_line(manifest.get("host")),
+        gpu=_gpu(manifest, name), driver=_fact_line(manifest.get("driver")), host=_fact_line(manifest.get("host"))
     )
     return dataset_from_tables(pd.DataFrame(cells), table, DataSource(name, "collection", hashes), {name: facts})
 

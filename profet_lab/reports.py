@@ -40,10 +40,7 @@ from profet_lab.estimate_report import estimate_report
 from profet_lab.measurements.published import THROUGHPUT_FILE
 from profet_lab.measurements.tables import WORKLOAD, Measurements, class_bank, pairs
 from profet_lab.models_folder import signed, write_signed
-from profet_lab.real_profiles import (
-    measured_latencies,
-    real_report,
-)
+from profet_lab.real_profiles import measured_latencies, real_report
 from profet_lab.scaleout import scaleout_report
 from profet_lab.sizes import growth_report, predictions_of_table
 from profet_lab.tasks import Progress
@@ -154,9 +151,7 @@ def _models_report(task: Validation) -> dict[str, Any]:
 
 def _real_report(task: Validation) -> dict[str, Any]:
     return real_report(
-        load_models(task.models),
-        Path(task.profiles),
-        lambda workload: measured_latencies(task.data[0], workload),
+        load_models(task.models), Path(task.profiles), lambda workload: measured_latencies(task.data[0], workload)
     )
 
 
@@ -213,11 +208,7 @@ PARTS = {
         "scaleout_validation.json",
         {"scaleout": lambda folder: load_scaleout(folder).checksum},
     ),
-    "manycore": ReportPart(
-        lambda _: _manycore_report(),
-        lambda report, _: _manycore_section(),
-        "",
-    ),
+    "manycore": ReportPart(lambda _: _manycore_report(), lambda report, _: _manycore_section(), ""),
 }
 
 

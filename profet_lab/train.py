@@ -22,14 +22,7 @@ from profet_core.ensemble.operations import FeatureSpec
 from profet_core.files import sha256_hex
 from profet_core.prediction.models import MANIFEST_NAME, SCHEMA_VERSION, STACK_CASES
 from profet_core.prediction.scaler import AXIS_RANGE
-from profet_lab.class_folds import (
-    WEIGHTS,
-    distances,
-    nearest_other,
-    one_held_out,
-    predict_cases,
-    scale_of_folds,
-)
+from profet_lab.class_folds import WEIGHTS, distances, nearest_other, one_held_out, predict_cases, scale_of_folds
 from profet_lab.class_members import RECIPES, STEPS, MemberModels, PairTraining, fit_member
 from profet_lab.documented import EPOCHS, PROFET_METHOD, fit_folds, training_steps
 from profet_lab.measurements.tables import ClassBank, Measurements, Pair, check_instances, class_bank, pairs
@@ -165,10 +158,7 @@ def train(
         content = {
             "schema_version": SCHEMA_VERSION,
             "seed": seed,
-            "versions": {
-                "python": platform.python_version(),
-                **{name: _version(name) for name in _VERSIONED},
-            },
+            "versions": {"python": platform.python_version(), **{name: _version(name) for name in _VERSIONED}},
             "training_data": {
                 "source": PUBLISHED,
                 "sha256": measurements.sha256,

@@ -78,13 +78,7 @@ class OneLineParser(argparse.ArgumentParser):
 def main() -> int:
     """Run `profet-record`; returns the exit status."""
     parser = OneLineParser(prog=_PROGRAM, description="Record a profile of your own training script.")
-    parser.add_argument(
-        "-V",
-        "--version",
-        action="version",
-        version=f"{_PROGRAM} {VERSION}",
-        help="print the version",
-    )
+    parser.add_argument("-V", "--version", action="version", version=f"{_PROGRAM} {VERSION}", help="print the version")
     add_arguments(parser)
     try:
         run(parse_arguments(parser, sys.argv[1:]))

@@ -395,8 +395,7 @@ class Recording:
         kind, usual, slowest_ms = self._profiled[-1], self._times.usual, self._slowest_ms
         latencies_ms, are_alike = self._times.of(kind)
         other_kind = next(
-            (recorded for recorded in self._profiled if usual is not None and recorded not in (usual, None)),
-            None,
+            (recorded for recorded in self._profiled if usual is not None and recorded not in (usual, None)), None
         )
         # Where steps vary, any may be slower than their median.
         limit_ms = max(slow_from_ms(median(latencies_ms)), MAX_SLOWDOWN * self._usually_ms)

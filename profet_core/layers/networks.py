@@ -134,10 +134,7 @@ _ALIASES = {
         for pattern, name in (
             (f"(?:mae)?vit(?:mae)?(?:{size}|{letter})(?:p(?:atch)?16)?", f"vit_{size}_patch16_224"),
             (f"vit(?:{size}|{letter})(?:p(?:atch)?)?(32)", f"vit_{size}_patch32_224"),
-            (
-                f"(?:dinov2)?vit(?:{size}|{letter})14(?:dinov2)?|dinov2(?:{size}|{letter})",
-                f"vit_{size}_patch14_dinov2",
-            ),
+            (f"(?:dinov2)?vit(?:{size}|{letter})14(?:dinov2)?|dinov2(?:{size}|{letter})", f"vit_{size}_patch14_dinov2"),
             (f"(deit3?)(?:{size}|{letter})(?:p(?:atch)?16)?", rf"\1_{size}_patch16_224"),
             (f"(beit(?:v2)?)(?:{size}|{letter})", rf"\1_{size}_patch16_224"),
             (f"eva02(?:{size}|{letter})", f"eva02_{size}_patch14_224"),

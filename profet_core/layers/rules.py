@@ -1,7 +1,7 @@
 """The rules of counting: each kind of layer from its input's shape and its settings to what it is and takes.
 
-`KINDS` has a rule for every class of Keras, `TABLE_KINDS` what layer tables call them; ONNX' operators, whose shapes
-have a batch, call the same functions. Each rule raises `InputError`, a line that a layer's name can stand before.
+`KINDS` has a rule for every class of Keras, `TABLE_KINDS` what layer tables call them. Each rule raises `InputError`, a
+line that a layer's name can stand before.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from math import prod
+from operator import mul
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
@@ -101,15 +102,6 @@ def convolution_kind(kernel: Shape, channels: int, groups: int) -> Kind:
     return Kind.POINTWISE if prod(kernel) == 1 else Kind.CONVOLUTION
 
 
-def transposed_convolution(
-    shape: Shape, filters: int, window: Window, groups: int = 1, bias: bool = True, output_padding: Shape | None = None
-) -> Layer:
-    """Return a transposed convolution: each input value is multiplied with the whole kernel."""
-    sides, _ = _image(shape, window.kernel)
-    output = (*window.transposed_output(sides, output_padding), filters)
-    return _convolved(shape, output, window.kernel, groups, bias, is_transposed=True)
-
-
 def _convolved(
     shape: Shape, output: Shape, kernel: Shape, groups: int, bias: bool, *, is_transposed: bool = False
 ) -> Layer:
@@ -144,34 +136,11 @@ def product(output: Shape, inner: int) -> Layer:
     return Layer(Kind.PRODUCT, output, flops=2 * inner * elements(output))
 
 
-def pooling(shape: Shape, window: Window, *, round_up: bool = False) -> Layer:
-    """Maximum or average pooling."""
-    sides, channels = _image(shape, window.kernel)
-    return Layer(Kind.POOLING, (*window.output(sides, round_up), channels))
-
-
 def global_pooling(shape: Shape, *, keep_sides: bool = False) -> Layer:
     """Pooling over all of the image."""
     if len(shape) < 2:
         raise InputError(f"global pooling needs an image, and its input is {shape_text(shape)}.")
     return Layer(Kind.POOLING, ((1,) * (len(shape) - 1) if keep_sides else ()) + shape[-1:])
-
-
-def normalization(
-    shape: Shape, *, scale: bool = True, center: bool = True, averages: bool = True, features: int | None = None
-) -> Layer:
-    """Batch, layer, group or instance normalization.
-
-    Parameters
-    ----------
-    averages : whether running averages of mean and variance are kept, which have no gradient; batch normalization.
-    features : scaled values; the last side if None.
-    """
-    if not shape:
-        raise InputError("a normalization needs features, and its input has none.")
-    features = shape[-1] if features is None else features
-    trainable = features * (scale + center)
-    return Layer(Kind.NORMALIZATION, shape, trainable + 2 * features * averages, trainable)
 
 
 def elementwise(*shapes: Shape, parameters: int = 0, trainable: int | None = None) -> Layer:
@@ -185,61 +154,8 @@ def elementwise(*shapes: Shape, parameters: int = 0, trainable: int | None = Non
     return Layer(kind, output, parameters, parameters if trainable is None else trainable)
 
 
-def scaling(shape: Shape) -> Layer:
-    """Each channel times a weight of its own."""
-    weights = shape[-1] if shape else 1
-    return Layer(Kind.ELEMENTWISE, shape, weights, weights)
-
-
-def concatenation(shapes: tuple[Shape, ...], axis: int = -1) -> Layer:
-    """Layers side by side along one side, the last one as a rule."""
-    if not shapes or not -len(shapes[0]) <= axis < len(shapes[0]):
-        raise InputError("it has nothing to put together.")
-    at = axis % len(shapes[0])
-    rest = {(len(shape), *shape[:at], *shape[at + 1 :]) for shape in shapes}
-    if len(rest) != 1:
-        raise InputError("its inputs don't fit each other: " + ", ".join(map(shape_text, shapes[:4])) + ".")
-    return Layer(Kind.SHAPING, (*shapes[0][:at], sum(shape[at] for shape in shapes), *shapes[0][at + 1 :]))
-
-
-def flattening(shape: Shape) -> Layer:
-    """All values in one row."""
-    return Layer(Kind.SHAPING, (elements(shape),))
-
-
-def reshaping(shape: Shape, target: Shape) -> Layer:
-    """Return the same values in another shape; one side may be -1, which is what is left."""
-    rest = prod(side for side in target if side != -1)
-    if target.count(-1) == 1 and rest > 0 and elements(shape) % rest == 0:
-        target = tuple(elements(shape) // rest if side == -1 else side for side in target)
-    if min(target, default=1) < 1 or elements(target) != elements(shape):
-        raise InputError(f"{shape_text(shape)} values don't fill {shape_text(target)}: other pixels than its own?")
-    return Layer(Kind.SHAPING, target)
-
-
-def permutation(shape: Shape, order: Shape) -> Layer:
-    """Return the sides in another order, counted from 0."""
-    if sorted(order) != list(range(len(shape))):
-        raise InputError(f"its order doesn't fit an input of {shape_text(shape)}.")
-    return Layer(Kind.SHAPING, tuple(shape[side] for side in order))
-
-
-def margins(shape: Shape, sides: tuple[tuple[int, int], ...]) -> Layer:
-    """(before, after) added to each side but the channels; taken away where they are negative."""
-    if len(sides) != len(shape) - 1:
-        raise InputError(f"padding of {len(sides)} sides doesn't fit an input of {shape_text(shape)}.")
-    grown = tuple(side + before + after for side, (before, after) in zip(shape, sides, strict=False))
-    return Layer(Kind.SHAPING, (*grown, shape[-1]))
-
-
-def enlargement(shape: Shape, factors: Shape) -> Layer:
-    """Upsampling by whole factors of all sides but the channels."""
-    sides, channels = _image(shape, factors)
-    return Layer(Kind.SHAPING, (*(side * factor for side, factor in zip(sides, factors, strict=True)), channels))
-
-
 def resized(output: Shape) -> Layer:
-    """Anything that computes nothing we count and puts out this shape: resizing, cutting out, choosing."""
+    """Anything that computes nothing we count and puts out this shape: resizing, padding, choosing."""
     return Layer(Kind.SHAPING, output)
 
 
@@ -373,6 +289,7 @@ def _separable(settings: Settings, shape: Shape) -> list[Layer]:
 
 
 def _transposed(settings: Settings, shape: Shape) -> Layer:
+    """Return a transposed convolution: each input value is multiplied with the whole kernel."""
     filters, window, extra = settings.whole("filters"), settings.window(), None
     if settings.values.get("output_padding") is not None:
         extra = settings.wholes("output_padding", 2, least=0)
@@ -383,22 +300,31 @@ def _transposed(settings: Settings, shape: Shape) -> Layer:
     elif isinstance(window.padding, tuple):
         extra = (0, 0)
     groups, bias = settings.whole("groups", default=1), settings.flag("use_bias", True)
-    return transposed_convolution(shape, filters, window, groups, bias, extra)
+    sides, _ = _image(shape, window.kernel)
+    output = (*window.transposed_output(sides, extra), filters)
+    return _convolved(shape, output, window.kernel, groups, bias, is_transposed=True)
 
 
 def _pooling(settings: Settings, shape: Shape) -> Layer:
     size = settings.wholes("pool_size", 2)
     strides = size if settings.values.get("strides") is None else settings.wholes("strides", 2)
-    return pooling(shape, Window(size, strides, settings.padding()))
+    sides, channels = _image(shape, size)
+    return Layer(Kind.POOLING, (*Window(size, strides, settings.padding()).output(sides), channels))
 
 
 def _norm(settings: Settings, shape: Shape, kind: str = "layer") -> Layer:
-    if kind == "rms" or (kind == "layer" and settings.flag("rms_scaling", False)):
-        return normalization(shape, center=False, averages=False, features=settings.features(shape))
-    flags = {name: settings.flag(name, True) for name in ("scale", "center")}
-    if kind == "layer":
-        return normalization(shape, **flags, averages=False, features=settings.features(shape))
-    return normalization(shape, **flags, features=shape[settings.axis(settings.values.get("axis", -1), shape)])
+    """Return a normalization; a batch's keeps running averages, which have no gradient."""
+    if not shape:
+        raise InputError("a normalization needs features, and its input has none.")
+    if kind == "batch":
+        features = shape[settings.axis(settings.values.get("axis", -1), shape)]
+    else:
+        features = settings.features(shape)
+    weights = 1
+    if kind == "batch" or (kind == "layer" and not settings.flag("rms_scaling", False)):
+        weights = settings.flag("scale", True) + settings.flag("center", True)
+    trainable = weights * features
+    return Layer(Kind.NORMALIZATION, shape, trainable + 2 * features * (kind == "batch"), trainable)
 
 
 def _prelu(settings: Settings, shape: Shape) -> Layer:
@@ -408,6 +334,12 @@ def _prelu(settings: Settings, shape: Shape) -> Layer:
     sides = {settings.axis(axis, shape) for axis in shared}
     weights = elements(tuple(1 if side in sides else size for side, size in enumerate(shape)))
     return elementwise(shape, parameters=weights)
+
+
+def _scale(_: Settings, shape: Shape) -> Layer:
+    """Each channel times a weight of its own."""
+    weights = shape[-1] if shape else 1
+    return Layer(Kind.ELEMENTWISE, shape, weights, weights)
 
 
 def _input_normalization(settings: Settings, shape: Shape) -> Layer:
@@ -420,10 +352,17 @@ def _input_normalization(settings: Settings, shape: Shape) -> Layer:
 
 
 def _reshape(settings: Settings, shape: Shape) -> Layer:
-    target = settings.values.get("target_shape")
-    if not isinstance(target, list) or len(target) > MAX_DIMENSIONS:
+    """Return the same values in another shape; one side may be -1, which is what is left."""
+    sides = settings.values.get("target_shape")
+    if not isinstance(sides, list) or len(sides) > MAX_DIMENSIONS:
         raise InputError("its target_shape is missing.")
-    return reshaping(shape, tuple(-1 if side in (-1, None) else whole(side, "target_shape") for side in target))
+    target = tuple(-1 if side in (-1, None) else whole(side, "target_shape") for side in sides)
+    rest = prod(side for side in target if side != -1)
+    if target.count(-1) == 1 and elements(shape) % rest == 0:
+        target = tuple(elements(shape) // rest if side == -1 else side for side in target)
+    if min(target, default=1) < 1 or elements(target) != elements(shape):
+        raise InputError(f"{shape_text(shape)} values don't fill {shape_text(target)}: other pixels than its own?")
+    return Layer(Kind.SHAPING, target)
 
 
 def _operation_reshape(settings: Settings, shape: Shape) -> Layer:
@@ -443,7 +382,26 @@ def _transpose(settings: Settings, shape: Shape) -> Layer:
 
 
 def _permute(settings: Settings, shape: Shape) -> Layer:
-    return permutation(shape, tuple(side - 1 for side in settings.wholes("dims", len(shape))))
+    """Return the sides in another order, counted from 1."""
+    order = settings.wholes("dims", len(shape))
+    if sorted(order) != list(range(1, len(shape) + 1)):
+        raise InputError(f"its order doesn't fit an input of {shape_text(shape)}.")
+    return Layer(Kind.SHAPING, tuple(shape[side - 1] for side in order))
+
+
+def _margins(settings: Settings, shape: Shape, key: str = "padding", sign: int = 1) -> Layer:
+    """(before, after) added to height and width, or taken away."""
+    margins = settings.margins(key)
+    if len(margins) != len(shape) - 1:
+        raise InputError(f"padding of {len(margins)} sides doesn't fit an input of {shape_text(shape)}.")
+    sides = [side + sign * sum(margin) for side, margin in zip(shape, margins, strict=False)]
+    return resized((*sides, shape[-1]))
+
+
+def _upsampling(settings: Settings, shape: Shape) -> Layer:
+    factors = settings.wholes("size", 2, 2)
+    sides, channels = _image(shape, factors)
+    return resized((*map(mul, sides, factors), channels))
 
 
 def _resizing(settings: Settings, shape: Shape) -> Layer:
@@ -480,7 +438,14 @@ def _function(settings: Settings, shape: Shape) -> Layer:
 
 
 def _concatenate(settings: Settings, shapes: tuple[Shape, ...]) -> Layer:
-    return concatenation(shapes, settings.axis(settings.values.get("axis", -1), shapes[0]) if shapes else -1)
+    """Layers side by side along one side, the last one as a rule."""
+    if not shapes:
+        raise InputError("it has nothing to put together.")
+    at = settings.axis(settings.values.get("axis", -1), shapes[0])
+    rest = {(len(shape), *shape[:at], *shape[at + 1 :]) for shape in shapes}
+    if len(rest) != 1:
+        raise InputError("its inputs don't fit each other: " + ", ".join(map(shape_text, shapes[:4])) + ".")
+    return resized((*shapes[0][:at], sum(shape[at] for shape in shapes), *shapes[0][at + 1 :]))
 
 
 def _attention(settings: Settings, shapes: tuple[Shape, ...]) -> list[Layer]:
@@ -549,11 +514,9 @@ KINDS: Mapping[str, Rule] = MappingProxyType(
             [f"Global{kind}Pooling{sides}D" for kind in ("Max", "Average") for sides in (1, 2)],
             _of_one(lambda settings, shape: global_pooling(shape, keep_sides=settings.flag("keepdims", False))),
         ),
-        "ZeroPadding2D": _of_one(lambda settings, shape: margins(shape, settings.margins("padding"))),
-        "Cropping2D": _of_one(
-            lambda settings, shape: margins(shape, tuple((-a, -b) for a, b in settings.margins("cropping")))
-        ),
-        "UpSampling2D": _of_one(lambda settings, shape: enlargement(shape, settings.wholes("size", 2, 2))),
+        "ZeroPadding2D": _of_one(_margins),
+        "Cropping2D": _of_one(partial(_margins, key="cropping", sign=-1)),
+        "UpSampling2D": _of_one(_upsampling),
         "Dense": _of_one(
             lambda settings, shape: dense(shape, settings.whole("units"), bias=settings.flag("use_bias", True))
         ),
@@ -562,8 +525,8 @@ KINDS: Mapping[str, Rule] = MappingProxyType(
         "RMSNormalization": _of_one(partial(_norm, kind="rms")),
         "Normalization": _of_one(_input_normalization),
         "PReLU": _of_one(_prelu),
-        "LayerScale": _of_one(lambda _, shape: scaling(shape)),
-        "Flatten": _of_one(lambda _, shape: flattening(shape)),
+        "LayerScale": _of_one(_scale),
+        "Flatten": _of_one(lambda _, shape: resized((elements(shape),))),
         "Reshape": _of_one(_reshape),
         "Permute": _of_one(_permute),
         "RepeatVector": _of_one(lambda settings, shape: resized((settings.whole("n"), *shape))),

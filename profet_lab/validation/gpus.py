@@ -40,7 +40,7 @@ from profet_lab.measurements.published import load_points, load_tuned, mlperf_ra
 from profet_lab.measurements.tables import WORKLOAD, Measurements
 from profet_lab.memory import memory_report
 from profet_lab.tasks import Progress
-from profet_lab.transfer.measured_steps import BENCHMARK, measured_medians
+from profet_lab.transfer import BENCHMARK, measured_medians
 from profet_lab.validation.held_out_gpus import held_out_gpus, members_ms, published_steps
 from profet_profiles.record import Profile, ProfileMeta
 

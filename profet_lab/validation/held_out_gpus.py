@@ -29,8 +29,7 @@ from profet_lab.estimate_fit import PROFET, Problem, fit, problem
 from profet_lab.estimate_report import coefficients
 from profet_lab.measurements.tables import WORKLOAD
 from profet_lab.tasks import Progress, run_tasks
-from profet_lab.transfer.measured_steps import BENCHMARK, InstanceSteps
-from profet_lab.transfer.work import fit_readers
+from profet_lab.transfer import BENCHMARK, InstanceSteps, fit_readers
 from profet_profiles.record import Profile
 
 #: Network held out -> instance -> reader of its profiles.

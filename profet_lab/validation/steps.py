@@ -25,7 +25,7 @@ from profet_core.prediction.sizes import curves_at
 from profet_lab.estimate_fit import MLPERF, PROFET, SCRIPT, TIMM, estimate_rows, fit, predicted_ms, problem
 from profet_lab.measurements.tables import WORKLOAD, Measurements
 from profet_lab.tasks import Progress, run_tasks
-from profet_lab.transfer.measured_steps import BENCHMARK
+from profet_lab.transfer import BENCHMARK
 from profet_lab.validation.gpus import asked, median_profiles, one_offer_per_gpu
 from profet_profiles.record import Profile, ProfileMeta
 

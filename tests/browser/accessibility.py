@@ -108,9 +108,9 @@ def paths(browser: Browser, url: str) -> list[str]:
     complete(page)
     page.get_by_test_id("stTopNavSection").click()
     page.get_by_role("menuitem").first.wait_for()
-    found = [link.rpartition("/")[2] for link in page.evaluate(_NAVIGATION)]
+    names = [link.rpartition("/")[2] for link in page.evaluate(_NAVIGATION)]
     page.context.close()
-    return found
+    return names
 
 
 def complete(page: Page) -> None:
@@ -125,7 +125,7 @@ def findings(page: Page) -> list[Finding]:
     """What is wrong with the page as it is now, without what is Streamlit's."""
     options = {"runOnly": {"type": "tag", "values": _TAGS}, "resultTypes": ["violations"]}
     response = Axe().run(page, options=options).response
-    found = [
+    violations = [
         Finding(
             rule["id"],
             rule["impact"],
@@ -137,11 +137,13 @@ def findings(page: Page) -> list[Finding]:
         if rule["impact"] in _COUNTED or rule["id"] in _COUNTED_RULES
         for node in rule["nodes"]
     ]
-    found += [
+    violations += [
         Finding("escape-mark", "serious", "", label, "A label shows a backslash.") for label in page.evaluate(_ESCAPED)
     ]
-    found += [Finding("chart-name", "serious", "", html, "A chart has no name.") for html in page.evaluate(_NAMELESS)]
-    return [one for one in found if not any(_is_exempt(one, exempt) for exempt in OF_STREAMLIT)]
+    violations += [
+        Finding("chart-name", "serious", "", html, "A chart has no name.") for html in page.evaluate(_NAMELESS)
+    ]
+    return [one for one in violations if not any(_is_exempt(one, exempt) for exempt in OF_STREAMLIT)]
 
 
 def _where(page: Page, target: str) -> str:
@@ -161,16 +163,16 @@ def findings_of(browser: Browser, url: str, path: str) -> dict[str, list[Finding
     page.goto(f"{url}/{path}")
     complete(page)
     unfold(page)
-    found = {}
+    by_view = {}
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
         for scheme in SCHEMES:
             page.emulate_media(color_scheme=scheme)
             page.wait_for_function(_HAS_SCHEME, arg=scheme)
             page.evaluate(_AT_REST, PATIENCE_MS)
-            found[f"{width} {scheme}"] = findings(page)
+            by_view[f"{width} {scheme}"] = findings(page)
     page.context.close()
-    return found
+    return by_view
 
 
 def unfold(page: Page) -> None:

@@ -56,14 +56,14 @@ _WATCH = """(() => {
 # Closed before other tests: while it is open, an event loop of its own runs in the tests' thread.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    found = chromium_path()
-    if found is None:
+    path = chromium_path()
+    if path is None:
         reason = "no Chromium is installed: sudo apt-get install chromium"
         if os.environ.get("PROFET_REQUIRE_ALL") == "1":
             pytest.fail(reason)
         pytest.skip(reason)
     with sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=found, args=list(FLAGS))
+        opened = driver.chromium.launch(executable_path=path, args=list(FLAGS))
         yield opened
         opened.close()
 

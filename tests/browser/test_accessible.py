@@ -11,13 +11,13 @@ pytestmark = pytest.mark.browser
 
 
 def test_every_page_unfolded(browser, app_url):
-    found = [
+    lines = [
         f"{path or 'first page'}, {where}: {one}"
         for path in paths(browser, app_url)
         for where, all_found in findings_of(browser, app_url, path).items()
         for one in all_found
     ]
-    assert not found, "\n".join(found)
+    assert not lines, "\n".join(lines)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -30,5 +30,5 @@ def test_a_question_and_the_form_of_prices(page, app_url, scheme):
     settle(page)
     page.get_by_role("tab", name="Custom instances").click()
     settle(page)
-    found = findings(page)
-    assert not found, "\n".join(map(str, found))
+    violations = findings(page)
+    assert not violations, "\n".join(map(str, violations))

@@ -202,11 +202,11 @@ def test_the_wait_for_four_vcpus_is_drawn_as_a_hatched_part_of_the_bars(page, ap
 
 def cards(page: Page) -> list[str]:
     """The text of each recommendation's card."""
-    found = page.locator("[data-testid=stMain] [data-testid=stColumn]").filter(
+    columns = page.locator("[data-testid=stMain] [data-testid=stColumn]").filter(
         has_text=re.compile(r"^(Cheapest|Fastest|Best|The only)")
     )
-    expect(found.first).to_be_visible()
-    return [text.replace("\n", " ") for text in found.all_inner_texts()]
+    expect(columns.first).to_be_visible()
+    return [text.replace("\n", " ") for text in columns.all_inner_texts()]
 
 
 def amount(text: str) -> float:

@@ -17,13 +17,7 @@ PREDICT = re.compile("^PROFET.Which cloud GPU should I train my vision network o
 SIZES = "Latency and cost by size"
 
 
-@pytest.mark.parametrize(
-    ("link", "heading"),
-    [
-        ("", PREDICT),
-        ("sizes?epochs=3", SIZES),
-    ],
-)
+@pytest.mark.parametrize(("link", "heading"), [("", PREDICT), ("sizes?epochs=3", SIZES)])
 def test_the_first_link_opens_its_page(page, repository, link, heading):
     with served(repository / "streamlit_app.py") as url:
         open_page(page, f"{url}/{link}")

@@ -89,9 +89,9 @@ def test_a_collection_is_stopped_then_killed_and_gone_on_with(tmp_path, start, c
     first = start(*names)
     wait_for_cells(tmp_path / "c", 1)
     first.send_signal(signal.SIGINT)
-    _, said = first.communicate(timeout=60)
-    assert first.returncode == 130 and "Traceback" not in said
-    assert said.splitlines()[-1].startswith("profet: stopped: ") and str(tmp_path / "c") in said.splitlines()[-1]
+    _, stderr = first.communicate(timeout=60)
+    assert first.returncode == 130 and "Traceback" not in stderr
+    assert stderr.splitlines()[-1].startswith("profet: stopped: ") and str(tmp_path / "c") in stderr.splitlines()[-1]
     before = read_collection(tmp_path / "c")[1]
     assert [result.cell.model for result in before] == ["LeNet5"]
 
@@ -118,7 +118,7 @@ def test_a_collection_is_stopped_then_killed_and_gone_on_with(tmp_path, start, c
         assert len(result.latency_repeats_ms) == 2
         assert result.batch_latency_ms == pytest.approx(median(result.latency_repeats_ms), abs=1e-3)
         assert result.peak_memory_bytes is not None and result.peak_memory_bytes > 50e6
-        assert result.operations_us is not None and result.operations_us["Device_Conv2D"] > 0
+        assert result.operations_us["Device_Conv2D"] > 0
         assert not any(name.startswith("Host_") and name != "Host_IDLE" for name in result.operations_us)
     assert manifest["gpu"].endswith("on 1 thread")
     assert manifest["frameworks"].keys() == {"pytorch"}

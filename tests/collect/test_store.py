@@ -84,18 +84,18 @@ def test_killed_at_100_random_points_and_gone_on_with(tmp_path, repository):
         input="".join(f"{folder} {after_ms}\n" for folder, after_ms in points),
         env=environment(repository), capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
-    said: dict[Path, list[int]] = {folder: [] for folder in folders}
+    announced: dict[Path, list[int]] = {folder: [] for folder in folders}
     for (folder, _), line in zip(points, done.stdout.splitlines(), strict=True):
         ended, *words = map(int, line.split())
         assert ended == signal.SIGKILL
-        assert not words or words[0] > max(said[folder], default=-1), "a finished cell is lost"
-        said[folder] += words
+        assert not words or words[0] > max(announced[folder], default=-1), "a finished cell is lost"
+        announced[folder] += words
     for folder in folders:
         # What was written and not yet said may be there too: the next writer goes on behind it.
         there = numbers(folder)
         assert there == list(range(len(there))), "a cell is lost, or there twice"
-        assert set(said[folder]) <= set(there)
-    assert all(said.values())
+        assert set(announced[folder]) <= set(there)
+    assert all(announced.values())
 
 
 def test_beside_a_collection_that_runs_no_other_is_started(tmp_path, refused, monkeypatch):

@@ -52,8 +52,8 @@ def test_what_is_given_or_unknown_has_no_interval():
 
 
 def test_common_errors_cancel_in_a_ratio():
-    found = [sd_of_ratio(*given) for given in ((0.3, 0.4, 0), (0.3, 0.3, 1), (0.3, 0.1, 1), (0.3, 0, 0.42))]
-    assert found == pytest.approx([0.5, 0, 0.2, 0.3])
+    deviations = [sd_of_ratio(*given) for given in ((0.3, 0.4, 0), (0.3, 0.3, 1), (0.3, 0.1, 1), (0.3, 0, 0.42))]
+    assert deviations == pytest.approx([0.5, 0, 0.2, 0.3])
 
 
 def test_a_launch_bound_step_says_so_first():

@@ -52,7 +52,7 @@ def proxied(folder: Path, apps: Sequence[str] = ("127.0.0.1:1",), endpoint: str 
     }
     make_certificate(folder)
     template = (ROOT / "deploy" / "profet.conf.template").read_text(encoding="utf-8")
-    site = re.sub(r"\$\{(PROFET_\w+)\}", lambda found: values[found[1]], template)
+    site = re.sub(r"\$\{(PROFET_\w+)\}", lambda match: values[match[1]], template)
     main = (ROOT / "deploy" / "nginx.conf").read_text(encoding="utf-8").replace("/tmp/", f"{folder}/")
     site = site.replace("$request_time';", "$request_time $upstream_addr';")
     (folder / "profet.conf").write_text(site.replace("/dev/stdout", str(proxy.log)))

@@ -98,7 +98,7 @@ def test_a_name_is_served_if_it_is_this_machine_s_or_was_given(host, hosts, is_s
 KEPT = "public, immutable, max-age=31536000"
 
 
-def found(address: str, path: str, method: str = "GET", encoding: str = "gzip, deflate, br"):
+def fetched(address: str, path: str, method: str = "GET", encoding: str = "gzip, deflate, br"):
     status, headers, body = ask(address, path, method, Accept_Encoding=encoding)
     assert status == 200
     return headers, body
@@ -107,25 +107,25 @@ def found(address: str, path: str, method: str = "GET", encoding: str = "gzip, d
 def test_a_file_is_compressed_for_who_can_read_that_unless_it_is_already(address):
     original = CHARTS.read_bytes()
     path = f"/static/js/{CHARTS.name}"
-    headers, body = found(address, path)
+    headers, body = fetched(address, path)
     assert (headers["content-encoding"], headers["vary"]) == ("gzip", "Accept-Encoding")
     assert int(headers["content-length"]) == len(body) < len(original) / 3
     assert gzip.decompress(body) == original
     assert headers["cache-control"] == KEPT and "javascript" in headers["content-type"]
     assert "default-src 'self'" in headers["content-security-policy"]
-    head, nothing = found(address, path, "HEAD")
+    head, nothing = fetched(address, path, "HEAD")
     assert nothing == b"" and head["content-length"] == headers["content-length"]
-    plain, body = found(address, path, encoding="identity")
+    plain, body = fetched(address, path, encoding="identity")
     assert "content-encoding" not in plain and body == original
     font = next((STATIC / "static" / "media").glob("MaterialSymbols*.woff2"))
-    headers, body = found(address, f"/static/media/{font.name}")
+    headers, body = fetched(address, f"/static/media/{font.name}")
     assert "content-encoding" not in headers and body == font.read_bytes() and headers["cache-control"] == KEPT
 
 
 def test_every_page_hints_at_what_it_needs_and_its_script_is_allowed(address):
     # The first page has bars of its own, the others Plotly's.
     for path, hints in (("/", 3), ("/sizes", 1), ("/sizes?epochs=3", 1)):
-        headers, page = found(address, path, encoding="identity")
+        headers, page = fetched(address, path, encoding="identity")
         for name in re.findall(r"<\./(\S+)>", headers["link"]):
             assert ask(address, f"/{name}", "HEAD")[0] == 200
         assert headers["link"].count("rel=") == hints

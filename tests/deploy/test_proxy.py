@@ -142,18 +142,18 @@ def test_another_site_s_page_gets_no_session(proxy):
 
 
 def test_every_page_works_under_the_policy_and_loads_nothing_from_elsewhere(proxy):
-    found = chromium_path()
-    if found is None:
+    path = chromium_path()
+    if path is None:
         if os.environ.get("PROFET_REQUIRE_ALL") == "1":
             pytest.fail("no Chromium is installed")
         pytest.skip("no Chromium is installed: sudo apt-get install chromium")
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=found, args=list(FLAGS))
+        browser = driver.chromium.launch(executable_path=path, args=list(FLAGS))
         page = browser.new_context(ignore_https_errors=True).new_page()
-        said: list[str] = []
+        console_lines: list[str] = []
         sockets: list[str] = []
         elsewhere: set[str] = set()
-        page.on("console", lambda message: said.append(message.text))
+        page.on("console", lambda message: console_lines.append(message.text))
         page.on("websocket", lambda opened: opened.on("close", lambda closed: sockets.append(closed.url)))
         page.on("request", lambda sent: elsewhere.add(urlsplit(sent.url).netloc))
         page.set_default_timeout(60_000)
@@ -165,6 +165,6 @@ def test_every_page_works_under_the_policy_and_loads_nothing_from_elsewhere(prox
             expect(page.get_by_test_id("stStatusWidget")).to_have_count(0, timeout=60_000)
             assert not page.get_by_test_id("stException").count()
         assert sockets == [], "the websocket stayed"
-        assert [line for line in said if "Content Security Policy" in line or "violates" in line] == []
+        assert [line for line in console_lines if "Content Security Policy" in line or "violates" in line] == []
         assert elsewhere - {""} == {urlsplit(proxy.url).netloc}
         browser.close()

@@ -113,9 +113,10 @@ def test_skypilot_reads_what_rents_each_offer(tmp_path):
         files.append((tmp_path / f"{number}.yaml", {}))
         files[-1][0].write_text(task)
     assert len(tasks) > 150
-    for (task, offer), found in zip(tasks.items(), parsed(tmp_path, files), strict=True):
-        assert "refused" not in found, (task, found)
-        assert (list(found["accelerators"].values()), found["use_spot"]) == ([offer.gpu_count], offer.market == "spot")
+    for (task, offer), resources in zip(tasks.items(), parsed(tmp_path, files), strict=True):
+        assert "refused" not in resources, (task, resources)
+        assert list(resources["accelerators"].values()) == [offer.gpu_count]
+        assert resources["use_spot"] == (offer.market == "spot")
 
 
 def started(task: Path, tmp_path: Path, machine: str) -> subprocess.Popen:
@@ -149,7 +150,7 @@ def cells_in(place: Path) -> list[int]:
     folder = place / "collected" / INSTANCE
     if not (folder / CELLS_NAME).exists():
         return []
-    return [found.cell.repeat for found, _ in whole_lines(read_cells(folder), CELLS_NAME)]
+    return [result.cell.repeat for result, _ in whole_lines(read_cells(folder), CELLS_NAME)]
 
 
 def test_a_cluster_has_what_is_brought_back(tmp_path):

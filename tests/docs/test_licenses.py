@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from docs.locked import CLEAN, DOCUMENT, FOUND, LOCK, UNREACHABLE, document, is_permitted, licensed, locked, report
+from docs.locked import DOCUMENT, LOCK, document, is_permitted, licensed, locked
 from profet_lab.measurements.tables import data_folder
 
 
@@ -57,17 +57,6 @@ def hashes(lock) -> dict[tuple[str, str], set[str]]:
         elif "--hash=sha256:" in line:
             current.add(line.partition("--hash=sha256:")[2].rstrip("\\ "))
     return listed
-
-
-def test_an_audit_that_asked_nobody_does_not_look_clean(capsys):
-    clean = {"name": "a", "version": "1", "vulns": []}
-    known = {"name": "b", "version": "2", "vulns": [{"id": "PYSEC-1", "fix_versions": ["3"]}]}
-    skipped = {"name": "c", "skip_reason": "not found"}
-    assert report([clean, clean]) == CLEAN
-    assert report([clean, known, skipped]) == FOUND
-    assert "b 2: PYSEC-1, fixed in 3" in capsys.readouterr().out
-    assert report([clean, skipped]) == UNREACHABLE
-    assert "Not audited" in capsys.readouterr().err
 
 
 def test_every_source_of_the_measurements_is_named_with_its_license(repository):

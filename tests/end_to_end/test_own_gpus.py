@@ -109,12 +109,12 @@ def test_the_stand_in_is_collected_whole_and_each_profile_is_of_one_step(collect
     assert (collection["instance"], collection["cells"], collection["ok"]) == (INSTANCE, CELLS, CELLS)
     assert (collection["out_of_memory"], collection["failed"]) == (0, 0)
     assert gpu["gpu"].endswith(" on 1 thread")
-    (found,) = person.document("data", "check", data)["instances"]
-    assert (found["ok"], found["profiled"], found["failed"], found["workloads"]) == (CELLS, CELLS, 0, CELLS)
-    assert (found["models"], found["pixels"]) == (sorted(NETWORKS), [PIXELS])
-    assert found["batch_sizes"] == list(BATCH_SIZES)
+    (facts,) = person.document("data", "check", data)["instances"]
+    assert (facts["ok"], facts["profiled"], facts["failed"], facts["workloads"]) == (CELLS, CELLS, 0, CELLS)
+    assert (facts["models"], facts["pixels"]) == (sorted(NETWORKS), [PIXELS])
+    assert facts["batch_sizes"] == list(BATCH_SIZES)
     # Operations against latencies, which are measured apart: of two steps it would be 2.
-    assert 1 / math.sqrt(2) < found["step_ratio"] < math.sqrt(2)
+    assert 1 / math.sqrt(2) < facts["step_ratio"] < math.sqrt(2)
 
 
 def test_its_cells_calibrate_it_and_it_is_in_the_list_with_its_price(person, trained, gpu):
@@ -143,9 +143,9 @@ def test_predictions_are_what_is_measured(person, trained, data, gpu):
             "predict", profile, "--anchor", PROFILED, "--latency-ms", row["batch_latency_ms"],
             "--targets", gpu["instance"],
         )  # fmt: skip
-        found = next(one for one in document["predictions"] if one["instance"] == gpu["instance"])
-        assert found["basis"] == "calibrated" and found["low_ms"] < found["latency_ms"] < found["high_ms"]
-        off[network] = math.log(found["latency_ms"] / cells[network, BATCH_SIZES[-1]])
+        row = next(one for one in document["predictions"] if one["instance"] == gpu["instance"])
+        assert row["basis"] == "calibrated" and row["low_ms"] < row["latency_ms"] < row["high_ms"]
+        off[network] = math.log(row["latency_ms"] / cells[network, BATCH_SIZES[-1]])
     mean = math.exp(sum(map(abs, off.values())) / len(off))
     line = f"{mean:.2f} times off, by network {off} (logarithms); the load was up to {person.load:.1f}"
     print(line)

@@ -69,18 +69,18 @@ def printed(*arguments: object) -> object:
 
 def options(values: dict) -> list[str]:
     """Fields as options of the command line."""
-    found = []
+    words = []
     for name, value in values.items():
         option = f"--{name.replace('_', '-')}"
         if isinstance(value, dict):
-            found += [text for key, number in value.items() for text in (option, f"{key}={number}")]
+            words += [text for key, number in value.items() for text in (option, f"{key}={number}")]
         elif value is True:
-            found.append(option)
+            words.append(option)
         elif name == "measured":
-            found += [text for one in value for text in (option, one)]
+            words += [text for one in value for text in (option, one)]
         else:
-            found += [option, ",".join(map(str, value)) if isinstance(value, list) else str(value)]
-    return found
+            words += [option, ",".join(map(str, value)) if isinstance(value, list) else str(value)]
+    return words
 
 
 def texts(values: dict) -> dict:
@@ -245,7 +245,7 @@ def test_a_measured_step_is_scaled_out_without_a_profile(post):
 
 def test_a_network_s_name_in_the_place_of_a_profile_needs_a_batch_size_and_to_be_known(post):
     named = {"profile": "vgg16", "profiled_batch": 8}
-    for body, said in (
+    for body, message in (
         ({**named, "profile": "nonet"}, "nonet"),
         ({"profile": "vgg16"}, "profiled_batch"),
         ({**named, "latency_ms": 50.0}, "anchor"),
@@ -253,9 +253,9 @@ def test_a_network_s_name_in_the_place_of_a_profile_needs_a_batch_size_and_to_be
         ({**named, "method": "profet"}, "method"),
     ):
         refused = post("/v1/predict", body)
-        assert refused.status == 422 and said in refused.error
-    found = post("/v1/predict", {"profile": "vgg16", "profiled_batch": 8, "targets": ["p3.2xlarge"]}).document
-    assert [row["instance"] for row in found["predictions"]] == ["p3.2xlarge"] and found["anchor"] == ""
+        assert refused.status == 422 and message in refused.error
+    answer = post("/v1/predict", {"profile": "vgg16", "profiled_batch": 8, "targets": ["p3.2xlarge"]}).document
+    assert [row["instance"] for row in answer["predictions"]] == ["p3.2xlarge"] and answer["anchor"] == ""
 
 
 def test_a_network_is_estimated_without_a_profile(post, post_file, asked, sample):
@@ -281,9 +281,9 @@ def test_a_network_is_estimated_without_a_profile(post, post_file, asked, sample
     for measured in (times, [f"{name}={time}" for name, time in times.items()]):
         answer = post("/v1/estimate", {**question, "measured": measured})
         assert (answer.status, answer.document) == (200, by_time)
-    for without, said in (("batch", "batch is missing"), ("network", "network is missing")):
+    for without, message in (("batch", "batch is missing"), ("network", "network is missing")):
         refused = post("/v1/estimate", {name: value for name, value in values.items() if name != without})
-        assert refused.status == 422 and said in refused.error
+        assert refused.status == 422 and message in refused.error
 
 
 def test_every_field_of_a_request_is_documented_in_a_description_that_is_openapi():
@@ -369,8 +369,8 @@ def test_a_profile_of_any_gpu_is_answered_by_the_name_in_it(post, asked):
     for path, more in (("/predict", {}), ("/cost", TRAINING), ("/advise", TRAINING)):
         answer = post(f"/v1{path}", {"profile": of(gpu), **more})
         assert answer.status == 200 and answer.document["anchor"] == gpu.removeprefix("NVIDIA ")
-        found = answer.document.get("predictions") or answer.document.get("rows") or answer.document["plans"]
-        assert "mapped" in {row["basis"] for row in found}
+        rows = answer.document.get("predictions") or answer.document.get("rows") or answer.document["plans"]
+        assert "mapped" in {row["basis"] for row in rows}
     named = post("/v1/predict", {"profile": of(gpu), "anchor": gpu})
     assert named.document == post("/v1/predict", {"profile": of(gpu)}).document
     for gpu, says in (("NVIDIA RTX 4000 Laptop GPU", "a laptop GPU"), (None, "give it with anchor")):

@@ -245,8 +245,8 @@ def test_models_are_checked_once_and_a_failed_loading_is_not_repeated(catalog, m
         health = Health(load)
         return await asyncio.gather(*(health.document() for _ in range(50)))
 
-    found = asyncio.run(asked_often())
-    assert len(loads) == 1 and all(document == found[0] and document["status"] == "ok" for document in found)
+    documents = asyncio.run(asked_often())
+    assert len(loads) == 1 and all(document == documents[0] and document["status"] == "ok" for document in documents)
 
     def fail() -> Context:
         loads.append(1)

@@ -140,8 +140,8 @@ def questions(draw: st.DrawFn, command: str) -> dict:
     for prefix, key in (("profiled", "profile"), ("second", "second")):
         # Another size or precision than a file's own is refused.
         sample = SAMPLES.get(question.get(key, ""))
-        said = {} if sample is None else {"batch": sample.batch_size, "pixels": sample.pixels}
-        question |= {name: said[size] for size in said if (name := f"{prefix}_{size}") in question}
+        sizes = {} if sample is None else {"batch": sample.batch_size, "pixels": sample.pixels}
+        question |= {name: sizes[size] for size in sizes if (name := f"{prefix}_{size}") in question}
     if "latency_ms" in question and "trust_latency" in fields:
         question |= {"trust_latency": True}
     return {name: value for name, value in question.items() if name not in EXCLUDED or EXCLUDED[name] not in question}
@@ -161,17 +161,17 @@ def numbers_in(document: object, at: str = "") -> Iterator[tuple[str, float]]:
 
 def check(document: object) -> None:
     """Every number is finite, every interval has its point between its ends, and chances are shares."""
-    found = dict(numbers_in(document))
-    assert found and all(map(math.isfinite, found.values()))
-    for place, number in found.items():
+    numbers = dict(numbers_in(document))
+    assert numbers and all(map(math.isfinite, numbers.values()))
+    for place, number in numbers.items():
         owner, _, name = place.rpartition(".")
         if name.startswith("low_"):
             unit = name.removeprefix("low_")
             points = (f"{owner}.{what}_{unit}" for what in ("latency", "total"))
-            (point,) = [found[key] for key in points if key in found]
-            assert 0 <= number <= point <= found[f"{owner}.high_{unit}"], place
-        elif name.endswith("_low") and (point := found.get(place.removesuffix("_low"))) is not None:
-            assert 0 <= number <= point <= found[f"{place.removesuffix('_low')}_high"], place
+            (point,) = [numbers[key] for key in points if key in numbers]
+            assert 0 <= number <= point <= numbers[f"{owner}.high_{unit}"], place
+        elif name.endswith("_low") and (point := numbers.get(place.removesuffix("_low"))) is not None:
+            assert 0 <= number <= point <= numbers[f"{place.removesuffix('_low')}_high"], place
         elif name in ("certainty", "in_time", "in_budget", "probability", "waiting"):
             assert 0 <= number <= 1, place
 
@@ -216,16 +216,16 @@ def test_an_answer_has_finite_numbers_in_their_order_the_same_everywhere(models,
         nonlocal answers
         named = [name for name in asked if fields[name].is_file]
         sent = asked | {name: json.loads(SAMPLES[asked[name]].data) for name in named}
-        found = by_python(context, command, sent)
-        if found is not None:
+        expected = by_python(context, command, sent)
+        if expected is not None:
             answers += 1
-            check(found)
+            check(expected)
         if examples == "HTTP":
             answer = post(f"/v1/{command}", sent)
-            assert (answer.status, answer.document if found else None) == (200 if found else 422, found)
+            assert (answer.status, answer.document if expected else None) == (200 if expected else 422, expected)
         else:
             printed = by_command(command, asked | {name: str(SAMPLES[asked[name]].path) for name in named})
-            assert named_as_fields(printed) == named_as_fields(found)
+            assert named_as_fields(printed) == named_as_fields(expected)
 
     ask()
     assert answers > EXAMPLES[examples] / 8, "most questions are refused"
@@ -285,4 +285,4 @@ def test_the_same_holds_in_python(models, catalog):
 
 def named_as_fields(document: object) -> str:
     """Warnings name options on the command line."""
-    return re.sub(r"--[a-z-]+", lambda found: found[0][2:].replace("-", "_"), json.dumps(document))
+    return re.sub(r"--[a-z-]+", lambda match: match[0][2:].replace("-", "_"), json.dumps(document))

@@ -10,13 +10,7 @@ from msgspec.structs import replace
 
 from profet_core.ensemble.members import MEMBERS, NETWORKS, TREES, UNKNOWN_POWER
 from profet_core.latency import quantile
-from profet_lab.class_folds import (
-    ensemble_ms,
-    fit_scale,
-    fold_inputs,
-    nearest_other,
-    one_held_out,
-)
+from profet_lab.class_folds import ensemble_ms, fit_scale, fold_inputs, nearest_other, one_held_out
 from profet_lab.class_members import RECIPES, REPEATS, MemberModels, PairTraining, fit_member, fit_trees
 from profet_lab.measurements.tables import ClassBank, class_bank
 from profet_lab.models_folder import network_stack

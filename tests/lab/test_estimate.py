@@ -85,16 +85,16 @@ def test_the_fit_finds_steps_that_follow_it(few):
     truth = fit(fit_problem)
     made = predicted_ms(fit_problem, truth) * np.exp(random.normal(0, 0.01, len(few)))
     again = problem(few.assign(latency_ms=made))
-    found = predicted_ms(again, fit(again))
-    assert np.abs(np.log(found / made)).mean() < 0.02
+    refitted_ms = predicted_ms(again, fit(again))
+    assert np.abs(np.log(refitted_ms / made)).mean() < 0.02
 
 
 def test_poisoned_rows_that_are_held_out_change_nothing(few):
     fit_problem = problem(few)
     held = (few["network"] == "VGG16").to_numpy()
     poisoned = problem(few.assign(latency_ms=np.where(held, 7 * few["latency_ms"], few["latency_ms"])))
-    found = [predicted_ms(one.subset(held), fit(one.subset(~held))) for one in (fit_problem, poisoned)]
-    assert np.array_equal(*found)
+    held_out_ms = [predicted_ms(one.subset(held), fit(one.subset(~held))) for one in (fit_problem, poisoned)]
+    assert np.array_equal(*held_out_ms)
 
 
 def test_speeds_of_a_gpu_are_judged_by_rates_that_saw_none_of_it(every):
@@ -102,8 +102,8 @@ def test_speeds_of_a_gpu_are_judged_by_rates_that_saw_none_of_it(every):
     some = every[of_script & every["gpu"].isin(["TITAN RTX", "GeForce RTX 2080 Ti", "TITAN Xp"])]
     is_titan = some["gpu"] == "TITAN RTX"
     longer = some.assign(latency_ms=some["latency_ms"].where(~is_titan, 1e3 * some["latency_ms"]))
-    (found,), (changed,) = unseen_speeds(some), unseen_speeds(longer)
-    assert found["precision"] == "FP32 or TF32" and found["gpus"] == 3 and found["by_gpu"]["TITAN RTX"] < 40
+    (judged,), (changed,) = unseen_speeds(some), unseen_speeds(longer)
+    assert judged["precision"] == "FP32 or TF32" and judged["gpus"] == 3 and judged["by_gpu"]["TITAN RTX"] < 40
     assert changed["by_gpu"]["TITAN RTX"] == pytest.approx(100, abs=0.2)
 
 
@@ -146,11 +146,7 @@ def test_the_file_answers_as_the_fit_does_without_the_effects_of_sources(few):
     assert set(content["instances"]) == {"g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge"}
     assert len(content["known"]["steps"]) == len(few)
     changed = dict(
-        zip(
-            fit_problem.keys,
-            zip(fitted, as_new_source(fit_problem.keys, fitted), strict=True),
-            strict=True,
-        )
+        zip(fit_problem.keys, zip(fitted, as_new_source(fit_problem.keys, fitted), strict=True), strict=True)
     )
     source = few.loc[few["source"] != PROFET, "source"].iloc[0]
     assert changed["source", source][0] != 0 == changed["source", source][1]
@@ -168,8 +164,8 @@ def test_a_published_step_is_within_its_interval(every, models, catalog):
             precision={Mode.FP32: "fp32", Mode.TF32: "tf32"}.get(row.mode, "amp"),
             training_code="channels-last" if row.mode == Mode.HALF_CHANNELS_LAST else "plain",
         )
-        (found,) = estimate(models, catalog, step, [row.gpu]).gpus
-        interval = found.interval
+        (answer,) = estimate(models, catalog, step, [row.gpu]).gpus
+        interval = answer.interval
         inside.append(interval.low_ms <= row.latency_ms <= interval.high_ms)
     assert len(inside) > 250 and np.mean(inside) >= 0.95
 
@@ -183,10 +179,10 @@ def test_a_pair_has_one_source_network_and_precision_and_what_its_program_shares
     # All estimates are a quarter too short.
     latency_ms = rows["latency_ms"].to_numpy()
     parts_ms = [latency_ms / 1.25, np.full(len(rows), 1e-6), np.zeros(len(rows))]
-    found, shares = pairs_report(rows, parts_ms, np.full(len(rows), 0.1), np.zeros(len(rows)), 0.3)
+    report, shares = pairs_report(rows, parts_ms, np.full(len(rows), 0.1), np.zeros(len(rows)), 0.3)
     assert shares in CANDIDATES and SHARES in CANDIDATES
-    kinds = {one["kind"]: one for one in found}
+    kinds = {one["kind"]: one for one in report}
     assert {"batch: twice the batch size", "FP32 or TF32: other generation"} <= set(kinds)
-    for one in found:
+    for one in report:
         assert one["alone"] == pytest.approx(20) and one["ratio"] == pytest.approx(0, abs=1e-9)
         assert 0 < one["mape"] < 2 and one["coverage_90"] == 100

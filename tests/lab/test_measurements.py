@@ -12,11 +12,7 @@ from profet_core import cost_table, load_catalog, load_models
 from profet_core.prediction.models import load_samples
 from profet_core.training.cost import MEASURED_EPOCH_FACTOR
 from profet_lab.documented import fit_features
-from profet_lab.measurements.published import (
-    load_points,
-    mlperf_ratio,
-    mlperf_speeds,
-)
+from profet_lab.measurements.published import load_points, mlperf_ratio, mlperf_speeds
 from profet_lab.measurements.tables import (
     LATENCIES_FILE,
     PROFILES_FILE,
@@ -110,5 +106,9 @@ def test_published_speeds_are_read_by_gpu_and_mlperf_compares_within_a_round():
     assert mlperf_ratio(speeds, "L4", "A100-PCIE-80GB")[0] == pytest.approx(0.221, abs=0.001)
     assert mlperf_ratio(speeds, "A10G", "A100-PCIE-40GB") is None
     assert mlperf_ratio(speeds, "B200", "A100-PCIE-80GB") is None
-    found = load_points(data_folder()).set_index(["gpu", "precision"]).images_per_s
-    assert found["H100-SXM5-80GB", "tf32"] == 1893 and found["B200", "amp"] == 3076 and found["A40", "amp"] == 654
+    images_per_s = load_points(data_folder()).set_index(["gpu", "precision"]).images_per_s
+    assert (
+        images_per_s["H100-SXM5-80GB", "tf32"] == 1893
+        and images_per_s["B200", "amp"] == 3076
+        and images_per_s["A40", "amp"] == 654
+    )

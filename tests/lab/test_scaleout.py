@@ -50,12 +50,7 @@ def published() -> tuple[pd.DataFrame, dict[str, int]]:
 @pytest.fixture(scope="session")
 def true_model() -> ScaleoutModel:
     return ScaleoutModel(
-        link_efficiency={
-            **dict.fromkeys(Link, 0.6),
-            Link.NVSWITCH: 0.8,
-            Link.PCIE: 0.5,
-            Link.PCIE_HOST: 0.2,
-        },
+        link_efficiency={**dict.fromkeys(Link, 0.6), Link.NVSWITCH: 0.8, Link.PCIE: 0.5, Link.PCIE_HOST: 0.2},
         host_efficiency=0.7,
         network_efficiency=0.4,
         staged_gb_per_s=1.0,

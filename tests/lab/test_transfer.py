@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from profet_core.layers.networks import measured_counts
-from profet_lab.transfer.measured_steps import BENCHMARK, measured_medians, profiled_content
-from profet_lab.transfer.work import fit_readers
+from profet_lab.transfer import BENCHMARK, fit_readers, measured_medians, profiled_content
 from profet_lab.validation.held_out_gpus import _directions, figures
 
 pytestmark = pytest.mark.training

@@ -48,7 +48,7 @@ def flat(samples) -> bytes:
 def steps_of(core, samples, flat):
     """Instance -> step, as the table has it, of test data A on the M60."""
 
-    def found(latency_ms: float | None, file_name: str = "", **sizes: int) -> dict[str, str]:
+    def sections(latency_ms: float | None, file_name: str = "", **sizes: int) -> dict[str, str]:
         asked = core.predict(
             read_profile(flat, file_name),
             anchor="g3s.xlarge",
@@ -58,7 +58,7 @@ def steps_of(core, samples, flat):
         )
         return {name: format_ms(ms) for name, ms in asked.latencies_ms.items()}
 
-    return found
+    return sections
 
 
 def choose_anchor(app, name: str):

@@ -5,6 +5,8 @@ What no first line says: batch 8, 16 pixels, 314 parameters, FP32, a convolution
 
 from __future__ import annotations
 
+from pathlib import Path
+
 TORCH = """
 import torch
 from torch import nn
@@ -20,6 +22,12 @@ def train(network, optimizer, steps=14):
         optimizer.zero_grad()
         loss_of(network).backward()
         optimizer.step()
+
+def run_loop(name):
+    import runpy
+    body = runpy.run_path("TORCH_LOOPS")["LOOPS"][name]()
+    for step in range(60):
+        body(step)
 
 net = small()
 opt = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -51,12 +59,42 @@ def fit(network=net, loss=loss_of, **options):
     network.fit(x, y, batch_size=8, verbose=0)
 """
 PREFIXES = {
-    "torch": TORCH,
+    "torch": TORCH.replace("TORCH_LOOPS", str(Path(__file__).parents[1] / "made" / "torch_loops.py")),
     "keras": f"import keras\n{KERAS}",
     "tfkeras": f"import tf_keras as keras\n{KERAS}",
 }
+#: Loop of `torch_loops`, whose traces the reader is tried on, too -> what its first lines say.
+_LOOPS = {
+    "amp": "# expect: pixels=32 parameters=1578 precision=mixed_bf16",
+    "accumulation, amp": """# expect: batch=16 pixels=32 parameters=1578 precision=mixed_bf16
+# warns: accumulated over 4 batches""",
+    "three branches, amp": "# expect: pixels=32 parameters=2346 precision=mixed_bf16",
+    "cycle gan": """# expect: pixels=32 parameters=1928
+# operations: Conv2DBackpropFilter
+# warns: 3 optimizers update""",
+    "wgan": """# expect: pixels=32 parameters=5436
+# operations: Conv2DBackpropFilter
+# warns: 2 optimizers update weights in this step
+# says: updates 3 times""",
+    "wgan, marks within": """# expect: pixels=32 parameters=5436
+# operations: Conv2DBackpropFilter
+# warns: 2 optimizers update weights in this step
+# says: updates 3 times""",
+    "teacher": "# expect: pixels=32 parameters=1578",
+    "crops": """# expect: pixels=32 parameters=1578
+# warns: ran 5 times in one step""",
+    "siamese": """# expect: pixels=32 parameters=1578
+# warns: ran 2 times in one step""",
+    "sam": """# expect: pixels=32 parameters=1578
+# warns: ran 2 times in one step""",
+    "lbfgs": """# expect: pixels=32 parameters=1578
+# warns: ran 3 times in one step
+# silent: no known optimizer""",
+    "two losses": "# expect: pixels=32 parameters=1622",
+}
 #: Kind of the script and its name -> its own part.
 VARIATIONS = {
+    **{("torch", f"loop: {name}"): f"\n{lines}\nrun_loop({name!r})\n" for name, lines in _LOOPS.items()},
     ("torch", "catches everything"): """
 # silent: caught
 for _ in range(14):
@@ -112,22 +150,6 @@ for _ in range(20):
         loss_of(net)
     net.train()
     train(net, opt, 1)
-""",
-    ("torch", "L-BFGS with its 20 evaluations"): """
-# warns: ran 20 times in one step
-# silent: no known optimizer
-# operations: Conv2DBackpropFilter MatMul
-images, labels = torch.rand(8, 3, 16, 16), torch.randint(10, (8,))
-net[1] = nn.Tanh()
-# Without tolerances it doesn't end early once it has converged.
-opt = torch.optim.LBFGS(net.parameters(), lr=0.1, tolerance_grad=0, tolerance_change=0)
-def closure():
-    opt.zero_grad()
-    loss = nn.functional.cross_entropy(net(images), labels)
-    loss.backward()
-    return loss
-for _ in range(14):
-    opt.step(closure)
 """,
     ("torch", "dicts with an image each"): """
 # expect: batch=5 pixels=22
@@ -285,27 +307,6 @@ for _ in range(40):
         for one in net.parameters():
             one -= 0.05 * one.grad
 """,
-    ("torch", "autocast"): """
-# expect: precision=mixed_bf16
-for _ in range(14):
-    opt.zero_grad()
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        loss = loss_of(net)
-    loss.backward()
-    opt.step()
-""",
-    ("torch", "autocast and accumulated gradients"): """
-# expect: batch=32 precision=mixed_bf16
-# warns: accumulated over 4 batches
-for step in range(60):
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        loss = loss_of(net) / 4
-    loss.backward()
-    if (step + 1) % 4 == 0:
-        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
-        opt.step()
-        opt.zero_grad(set_to_none=False)
-""",
     ("torch", "two optimizers of one network and accumulated gradients"): """
 # expect: batch=16
 # warns: 2 optimizers update | accumulated over 2 batches
@@ -350,52 +351,6 @@ for step in range(batches):
             for slow, fast in zip(average.state_dict().values(), net.state_dict().values()):
                 slow.mul_(0.9).add_(fast, alpha=0.1)
 """,
-    ("torch", "two losses of one pass"): """
-for _ in range(14):
-    opt.zero_grad()
-    made = net(torch.rand(8, 3, 16, 16))
-    made.square().mean().backward(retain_graph=True)
-    made.mean().backward()
-    opt.step()
-""",
-    ("torch", "sharpness-aware: two passes on one batch"): """
-# warns: ran 2 times in one step
-for _ in range(14):
-    images = torch.rand(8, 3, 16, 16)
-    net(images).square().mean().backward()
-    with torch.no_grad():
-        for one in net.parameters():
-            one.add_(0.05 * one.grad)
-    opt.zero_grad()
-    net(images).square().mean().backward()
-    opt.step()
-    opt.zero_grad()
-""",
-    ("torch", "two views of each image"): """
-# warns: ran 2 times in one step
-for _ in range(14):
-    opt.zero_grad()
-    images = torch.rand(8, 3, 16, 16)
-    first, second = net(images), net(images.flip(-1))
-    nn.functional.cosine_similarity(first, second).mean().neg().backward()
-    opt.step()
-""",
-    ("torch", "a mean teacher"): """
-import copy
-teacher = copy.deepcopy(net)
-for one in teacher.parameters():
-    one.detach_()
-for _ in range(14):
-    images = torch.rand(8, 3, 16, 16)
-    with torch.no_grad():
-        target = teacher(images)
-    loss = nn.functional.mse_loss(net(images), target)
-    opt.zero_grad()
-    loss.backward()
-    opt.step()
-    for slow, fast in zip(teacher.parameters(), net.parameters()):
-        slow.data.mul_(0.99).add_(fast.data, alpha=0.01)
-""",
     ("torch", "MoCo"): """
 # expect: parameters=628
 class MoCo(nn.Module):
@@ -425,69 +380,6 @@ for _ in range(14):
     loss.backward()
     opt.step()
 """,
-    ("torch", "DINO with its crops"): """
-# expect: pixels=24
-class MultiCrop(nn.Module):
-    def __init__(self, backbone):
-        super().__init__()
-        self.backbone = backbone
-
-    def forward(self, crops):
-        large, small = torch.cat(crops[:2]), crops[2:]
-        made = self.backbone(large)
-        return torch.cat([made, self.backbone(torch.cat(small))]) if small else made
-
-student, teacher = MultiCrop(net), MultiCrop(small())
-teacher.load_state_dict(student.state_dict())
-for one in teacher.parameters():
-    one.requires_grad = False
-for _ in range(14):
-    images = [torch.rand(8, 3, 24, 24) for _ in range(2)] + [torch.rand(8, 3, 12, 12) for _ in range(4)]
-    targets, made = teacher(images[:2]), student(images)
-    loss = (made.log_softmax(1)[:16] * -targets.softmax(1)).sum(1).mean()
-    opt.zero_grad()
-    loss.backward()
-    opt.step()
-    with torch.no_grad():
-        for q, k in zip(student.parameters(), teacher.parameters()):
-            k.data.mul_(0.99).add_(0.01 * q.detach().data)
-""",
-    ("torch", "three convolutions of the images"): """
-# expect: parameters=762
-class Stem(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.branches = nn.ModuleList(nn.Conv2d(3, 8, 3, padding=1) for _ in range(3))
-        self.head = nn.Linear(8, 10)
-
-    def forward(self, images):
-        return self.head(sum(branch(images) for branch in self.branches).mean((2, 3)))
-
-net = Stem()
-train(net, torch.optim.Adam(net.parameters()))
-""",
-    ("torch", "CycleGAN"): """
-# expect: parameters=616
-# operations: Conv2DBackpropFilter
-# warns: 3 optimizers update
-import itertools
-G_AB, G_BA = (nn.Conv2d(3, 3, 3, padding=1) for _ in range(2))
-D_A, D_B = (nn.Conv2d(3, 8, 3, 2) for _ in range(2))
-optimizer_G = torch.optim.Adam(itertools.chain(G_AB.parameters(), G_BA.parameters()), lr=2e-4)
-optimizer_D_A, optimizer_D_B = (torch.optim.Adam(one.parameters(), lr=2e-4) for one in (D_A, D_B))
-l1, mse = nn.L1Loss(), lambda made, wanted: (made - wanted).square().mean()
-for _ in range(14):
-    real_A, real_B = torch.rand(8, 3, 16, 16), torch.rand(8, 3, 16, 16)
-    optimizer_G.zero_grad()
-    fake_B, fake_A = G_AB(real_A), G_BA(real_B)
-    loss = l1(G_BA(real_A), real_A) + l1(G_AB(real_B), real_B) + mse(D_B(fake_B), 1) + mse(D_A(fake_A), 1)
-    (loss + l1(G_BA(fake_B), real_A) + l1(G_AB(fake_A), real_B)).backward()
-    optimizer_G.step()
-    for D, optimizer, real, fake in ((D_A, optimizer_D_A, real_A, fake_A), (D_B, optimizer_D_B, real_B, fake_B)):
-        optimizer.zero_grad()
-        ((mse(D(real), 1) + mse(D(fake.detach()), 0)) / 2).backward()
-        optimizer.step()
-""",
     ("torch", "pix2pix switches its critic's gradients off and on"): """
 # expect: parameters=497
 # operations: Conv2DBackpropFilter
@@ -513,42 +405,6 @@ for _ in range(14):
     ((D(torch.cat([real_A, fake_B], 1)) - 1).square().mean() + (fake_B - real_B).abs().mean()).backward()
     opt_G.step()
 """,
-    ("torch", "WGAN, its generator in every fifth batch"): """
-# expect: parameters=308
-# operations: Conv2DBackpropFilter
-# warns: 2 optimizers update weights in this step
-# says: updates 5 times
-G, D = nn.Conv2d(3, 3, 3, padding=1), nn.Conv2d(3, 8, 3, 2)
-opt_G, opt_D = (torch.optim.RMSprop(one.parameters(), lr=5e-5) for one in (G, D))
-for i in range(60):
-    real, z = torch.rand(8, 3, 16, 16), torch.randn(8, 3, 16, 16)
-    opt_D.zero_grad()
-    (D(G(z).detach()).mean() - D(real).mean()).backward()
-    opt_D.step()
-    for p in D.parameters():
-        p.data.clamp_(-0.01, 0.01)
-    if i % 5 == 0:
-        opt_G.zero_grad()
-        (-D(G(z)).mean()).backward()
-        opt_G.step()
-""",
-    ("torch", "WGAN, its critic five times on each batch"): """
-# expect: parameters=308
-# operations: Conv2DBackpropFilter
-# warns: 2 optimizers update weights in this step
-# says: updates 5 times
-G, D = nn.Conv2d(3, 3, 3, padding=1), nn.Conv2d(3, 8, 3, 2)
-opt_G, opt_D = (torch.optim.Adam(one.parameters(), lr=5e-5) for one in (G, D))
-for i in range(12):
-    real = torch.rand(8, 3, 16, 16)
-    for _ in range(5):
-        opt_D.zero_grad()
-        (D(G(torch.randn(8, 3, 16, 16)).detach()).mean() - D(real).mean()).backward()
-        opt_D.step()
-    opt_G.zero_grad()
-    (-D(G(torch.randn(8, 3, 16, 16))).mean()).backward()
-    opt_G.step()
-""",
     ("torch", "trains the head alone, and computes all gradients"): """
 train(net, torch.optim.SGD(net[4].parameters(), lr=0.1))
 """,
@@ -558,16 +414,6 @@ train(net, torch.optim.SGD(net[4].parameters(), lr=0.1))
 net[0].requires_grad_(False)
 train(net, opt, 5)
 net[0].requires_grad_(True)
-train(net, opt, 30)
-""",
-    ("torch", "a base added to the optimizer"): """
-# says: steps are different now (314 trained parameters instead of 90); timing 3 steps again
-# silent: are frozen
-net[0].requires_grad_(False)
-opt = torch.optim.SGD(net[4].parameters(), lr=0.1)
-train(net, opt, 5)
-net[0].requires_grad_(True)
-opt.add_param_group({"params": net[0].parameters(), "lr": 0.01})
 train(net, opt, 30)
 """,
     ("torch", "slower from a step on"): """
@@ -613,20 +459,6 @@ with record_step("other.json", model=net) as recorder:
         train(net, opt, 1)
         if recorder.step(torch.rand(8, 3, 16, 16)):
             break
-""",
-    ("torch", "full batches with a test pass each"): """
-# warns: also ran without gradients
-loss_fn = nn.CrossEntropyLoss()
-X_train, y_train, X_test = torch.rand(8, 3, 16, 16), torch.randint(10, (8,)), torch.rand(4, 3, 16, 16)
-for epoch in range(20):
-    net.train()
-    loss = loss_fn(net(X_train), y_train)
-    opt.zero_grad()
-    loss.backward()
-    opt.step()
-    net.eval()
-    with torch.inference_mode():
-        test_pred = net(X_test).argmax(dim=1)
 """,
     ("torch", "three steps"): """
 # expect: status=0

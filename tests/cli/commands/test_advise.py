@@ -120,10 +120,10 @@ def test_the_cheapest_batch_size_costs_there_what_is_said(document, run, asked):
     # In time, and beside what is recommended then.
     hours = next(row["total_s"] for row in answer["plans"] if row["plan"] == answer["fastest"]["plan"]) * 1.2 / 3600
     within = document(*asked, "--any-batch", "--deadline-hours", hours)
-    found = within["best_batch"]
-    times = {row["plan"]: row["total_s"] for row in document(*asked, "--at-batch", found["batch_size"])["plans"]}
+    best = within["best_batch"]
+    times = {row["plan"]: row["total_s"] for row in document(*asked, "--at-batch", best["batch_size"])["plans"]}
     answered = next(row["total_usd"] for row in within["plans"] if row["plan"] == within["answer"]["plan"])
-    assert times[found["plan"]] <= 3600 * hours and found["total_usd"] < answered
+    assert times[best["plan"]] <= 3600 * hours and best["total_usd"] < answered
 
 
 def test_the_launch_task_is_printed_alone_and_runs_the_command(run, document, asked):

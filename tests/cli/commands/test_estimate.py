@@ -118,7 +118,7 @@ def test_a_keras_file_is_answered_in_a_process_without_tensorflow(tmp_path, repo
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("NoNet", "--batch", 8), "Unknown network"),
         (("missing.keras", "--batch", 8), "not found"),
@@ -134,8 +134,8 @@ def test_a_keras_file_is_answered_in_a_process_without_tensorflow(tmp_path, repo
         (("ResNet50", "--batch", 8, "--validation-images", 5), "needs --images"),
     ],
 )
-def test_what_cannot_be_answered_is_one_line(refused, arguments, said):
-    assert said in refused("estimate", *arguments)
+def test_what_cannot_be_answered_is_one_line(refused, arguments, message):
+    assert message in refused("estimate", *arguments)
 
 
 ENDS = ("--min-ms", 10, "--max-ms", 100)
@@ -146,8 +146,8 @@ def test_scales_json_is_as_the_contract_has_it_and_exact_at_both_ends(document, 
     assert (answer["instance"], answer["axis"], answer["at"]) == ("p3.2xlarge", "batch", 128)
     assert 10 < answer["latency_ms"] < 100
     for axis, at, latency_ms in (("batch", 16, 10), ("batch", 256, 100), ("pixels", 32, 10), ("pixels", 256, 100)):
-        found = document("scale", "--instance", "p2.xlarge", "--axis", axis, *ENDS, "--at", at)
-        assert found["latency_ms"] == latency_ms
+        answer = document("scale", "--instance", "p2.xlarge", "--axis", axis, *ENDS, "--at", at)
+        assert answer["latency_ms"] == latency_ms
     status, out, err = run("scale", "--instance", "p2.xlarge", "--axis", "batch", *ENDS, "--at", 16)
     assert (status, out.count("\n"), err) == (0, 1, "") and "10.0 ms" in out
 

@@ -21,8 +21,8 @@ def test_each_is_told_by_what_is_known_of_its_gpu(document, tmp_path, monkeypatc
     monkeypatch.setenv("PROFET_INSTANCES", str(tmp_path / "instances.csv"))
     facts = {name: InstanceFacts(gpu) for name, gpu in GPUS.items()}
     dataset = Dataset(pd.DataFrame(), pd.DataFrame(), (), {**facts, "lab.new": InstanceFacts()}, {})
-    said = still_to_price(["lab.t4", "lab.desk", "lab.cpu", "lab.t4", "p2.xlarge", "lab.new"], dataset)
-    asked = [line.split("needs a price to be shown: ")[1] for line in said]
+    lines = still_to_price(["lab.t4", "lab.desk", "lab.cpu", "lab.t4", "p2.xlarge", "lab.new"], dataset)
+    asked = [line.split("needs a price to be shown: ")[1] for line in lines]
     assert asked == [
         "profet instances add lab.t4 --gpu 'Tesla T4' --usd-per-hour N",
         "profet instances add lab.desk --gpu 'Quadro RTX 4000' --other-gpu --memory-gib N --usd-per-hour N",

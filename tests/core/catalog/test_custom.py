@@ -12,13 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profet_core import CatalogError, InputError, load_catalog
-from profet_core.catalog import (
-    custom_path,
-    load_catalog_with_custom,
-    load_gpus,
-    load_served_catalog,
-    load_shipped,
-)
+from profet_core.catalog import custom_path, load_catalog_with_custom, load_gpus, load_served_catalog, load_shipped
 from profet_core.catalog.custom_gpus import (
     checked_custom_gpus,
     custom_gpu_from,

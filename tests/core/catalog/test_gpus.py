@@ -132,11 +132,7 @@ def test_a_name_that_fits_no_gpu_or_two_is_refused(gpus, name, memory_gib, says)
 
 
 @pytest.mark.parametrize(
-    ("name", "what"),
-    [
-        ("A100-SXM4-40GB MIG 1g.5gb", "a GPU slice"),
-        ("NVIDIA RTX A4000 Laptop GPU", "a laptop GPU"),
-    ],
+    ("name", "what"), [("A100-SXM4-40GB MIG 1g.5gb", "a GPU slice"), ("NVIDIA RTX A4000 Laptop GPU", "a laptop GPU")]
 )
 def test_what_is_no_whole_card_is_not_the_card_of_that_name(gpus, name, what):
     assert gpus.named(name) == []

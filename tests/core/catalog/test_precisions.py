@@ -7,7 +7,7 @@ from profet_core.errors import InputError
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("written", "meant"),
     {
         "FP32": "fp32",
         "float32": "fp32",
@@ -23,9 +23,9 @@ from profet_core.errors import InputError
         "fp64": None,
     }.items(),
 )
-def test_what_recorders_and_data_write_means_one_precision(said, meant):
-    assert canonical(said) == meant
-    assert is_half(said) is (meant in ("amp", "bf16"))
+def test_what_recorders_and_data_write_means_one_precision(written, meant):
+    assert canonical(written) == meant
+    assert is_half(written) is (meant in ("amp", "bf16"))
 
 
 def test_a_question_asks_for_a_known_precision():

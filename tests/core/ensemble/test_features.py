@@ -268,9 +268,7 @@ def test_any_factor_is_a_number_between_1_and_2(device_ms, idle_share, host_ms, 
 
 
 SPEC = FeatureSpec(
-    clusters=(("Conv2D", "Conv3D"), ("IDLE",), ("Relu", "Relu6")),
-    host_operations=("Dataset", "IDLE"),
-    near=2.0,
+    clusters=(("Conv2D", "Conv3D"), ("IDLE",), ("Relu", "Relu6")), host_operations=("Dataset", "IDLE"), near=2.0
 )
 
 

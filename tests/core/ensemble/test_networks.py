@@ -133,12 +133,7 @@ def step(unknown_ms: float, latency_ms: float | None = None) -> StepInputs:
 def test_unknown_time_is_scaled_by_the_root_of_the_typical_ratio():
     # Typical ratios 4 and 1/4 scale 8 ms by 2 and 1/2.
     found_ms = member_latency(
-        HOMOGENEOUS,
-        lambda seen: np.zeros((2, 1, 1)),
-        step(8.0),
-        DEVICE,
-        np.zeros((2, 1, 1)),
-        np.log([4.0, 0.25]),
+        HOMOGENEOUS, lambda seen: np.zeros((2, 1, 1)), step(8.0), DEVICE, np.zeros((2, 1, 1)), np.log([4.0, 0.25])
     )
     np.testing.assert_allclose(found_ms, [[16.0], [4.0]])
     # It comes on top of a network's answer.

@@ -68,8 +68,7 @@ def test_a_step_is_its_work_or_its_launches():
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"weights": [[0.0]]}, {"typical": {}}, {"scale": [0.0] * INPUTS}, {"mean": [float("nan")] * INPUTS}],
+    "change", [{"weights": [[0.0]]}, {"typical": {}}, {"scale": [0.0] * INPUTS}, {"mean": [float("nan")] * INPUTS}]
 )
 def test_arrays_that_do_not_belong_together_are_refused(change):
     assert readers_of({"p3.2xlarge": CONTENT})["p3.2xlarge"].read(np.ones((1, len(GROUPS))))[1] == 1.0

@@ -44,8 +44,8 @@ MEASURED = ("g3s.xlarge", "g4dn.xlarge", "p2.xlarge", "p3.2xlarge")
 VARIED = ("p3.2xlarge", "g5.xlarge", "lambda/gpu_1x_a100", "verda/1B200.30V")
 
 
-def latencies(found) -> dict[str, float]:
-    return {row.instance: row.latency_ms for row in found.rows}
+def latencies(estimated) -> dict[str, float]:
+    return {row.instance: row.latency_ms for row in estimated.rows}
 
 
 @pytest.fixture(scope="module")
@@ -280,7 +280,7 @@ def test_a_detector_at_the_size_it_is_trained_at_is_near_published_steps(ask):
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("asked", "message"),
     [
         ({"batch_size": 0}, "batch size"),
         ({"batch_size": 65_537}, "65,536"),
@@ -289,8 +289,8 @@ def test_a_detector_at_the_size_it_is_trained_at_is_near_published_steps(ask):
         ({"optimizer": "lion"}, "sgd, momentum, adam"),
     ],
 )
-def test_what_cannot_be_answered_is_one_line(ask, asked, said):
-    with pytest.raises(InputError, match=said) as error:
+def test_what_cannot_be_answered_is_one_line(ask, asked, message):
+    with pytest.raises(InputError, match=message) as error:
         ask(counts_of("PROFET LeNet5", 32), **asked)
     assert "\n" not in str(error.value)
 

@@ -175,16 +175,7 @@ SETTINGS = {
     **{"width": 4, "num_heads": 2, "key_dim": 3, "cropping": 1, "dilation_rate": 1, "use_bias": True, "function": "x"},
     **{"shared_axes": None, "data_format": "channels_last", "keepdims": False, "trainable": True, "value_dim": None},
 }
-CLASSES = [
-    *sorted(KINDS),
-    "Lambda",
-    "GetItem",
-    "Stack",
-    "TFOpLambda",
-    "Relu",
-    "InputLayer",
-    "Sequential",
-]
+CLASSES = [*sorted(KINDS), "Lambda", "GetItem", "Stack", "TFOpLambda", "Relu", "InputLayer", "Sequential"]
 SIZES = [[None, 9, 3], [None, 4, 4], [None, 3, 8, 8], [None, 2, 3, 4, 5], [None, None, None, 3]]
 
 

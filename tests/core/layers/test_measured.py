@@ -146,8 +146,8 @@ def test_what_launches_explain_says_little_of_the_gpu(ask):
     assert Code.LAUNCHES_MEASURED not in codes(answer)
 
 
-def note_of(found):
-    return found.warnings[0]
+def note_of(estimated):
+    return estimated.warnings[0]
 
 
 @pytest.mark.parametrize(

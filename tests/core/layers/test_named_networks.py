@@ -296,16 +296,7 @@ def test_an_unknown_name_gets_near_ones_and_the_way_of_a_file(typed, near):
 
 
 @pytest.mark.parametrize(
-    "typed",
-    [
-        "BERT",
-        "gpt2",
-        "LSTM",
-        "openai/clip-base",
-        "transformer",
-        "sequencer2d_s",
-        "timm/tnt_s_patch16_224",
-    ],
+    "typed", ["BERT", "gpt2", "LSTM", "openai/clip-base", "transformer", "sequencer2d_s", "timm/tnt_s_patch16_224"]
 )
 def test_names_of_other_networks_are_refused_as_their_files_are(typed):
     with pytest.raises(
@@ -399,7 +390,7 @@ def test_other_sizes_grow_as_the_counts_do_and_classes_change_the_last_layer_alo
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("resnet50", 0), "0 pixels"),
         (("resnet50", 4_097), "4,097"),
@@ -408,7 +399,7 @@ def test_other_sizes_grow_as_the_counts_do_and_classes_change_the_last_layer_alo
         (("PROFET InceptionV3", 64), "too small"),
     ],
 )
-def test_what_cannot_be_counted_is_one_line(arguments, said):
-    with pytest.raises(InputError, match=said) as error:
+def test_what_cannot_be_counted_is_one_line(arguments, message):
+    with pytest.raises(InputError, match=message) as error:
         counts_of(*arguments)
     assert "\n" not in str(error.value)

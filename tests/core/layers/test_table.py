@@ -10,41 +10,47 @@ from profet_core.errors import InputError
 from profet_core.layers import rules
 from profet_core.layers.network import Kind, Layer, count
 from profet_core.layers.reading import COLUMNS, read_network
-from profet_core.layers.rules import TABLE_KINDS, Window
+from profet_core.layers.rules import TABLE_KINDS, Settings, Window
 from tests.made.plain_lenet import PLAIN_LENET
 
-AROUND = ((1, 1), (1, 1))
+IMAGE = (7, 7, 8)
+
+
+def made(kind: str, *shapes: tuple[int, ...], **settings: object) -> Layer:
+    """The one layer that a rule makes of these inputs."""
+    (layer,) = rules.apply_rule(kind, Settings(settings), shapes)
+    return layer
+
+
+def convolved(shape: tuple[int, ...], filters: int, side: int = 3, **settings: object) -> Layer:
+    return made("Conv2D", shape, filters=filters, kernel_size=side, **settings)
 
 
 @pytest.mark.parametrize(
     ("layer", "output", "parameters", "flops"),
     [
-        # 4 filters of 3 x 3 x 3 and a bias each; 9, 16 and 16 places.
-        (rules.convolution((7, 7, 3), 4, Window((3, 3), (2, 2))), (3, 3, 4), 112, 2 * 108 * 9),
-        (rules.convolution((7, 7, 3), 4, Window((3, 3), (2, 2), "same")), (4, 4, 4), 112, 2 * 108 * 16),
-        (rules.convolution((7, 7, 3), 4, Window((3, 3), (2, 2), AROUND), bias=False), (4, 4, 4), 108, 2 * 108 * 16),
+        # 4 filters of 3 x 3 x 3 and a bias each; 9 and 16 places.
+        (convolved((7, 7, 3), 4, strides=2), (3, 3, 4), 112, 2 * 108 * 9),
+        (convolved((7, 7, 3), 4, strides=2, padding="same"), (4, 4, 4), 112, 2 * 108 * 16),
+        (convolved((7, 7, 3), 4, strides=2, padding=[1, 1], use_bias=False), (4, 4, 4), 108, 2 * 108 * 16),
         # A window of 3 with gaps of 1 reaches over 5.
-        (rules.convolution((7, 7, 1), 1, Window((3, 3), dilation=(2, 2))), (3, 3, 1), 10, 2 * 9 * 9),
+        (convolved((7, 7, 1), 1, dilation_rate=2), (3, 3, 1), 10, 2 * 9 * 9),
         # Each of 6 filters sees 2 of 6 channels.
-        (rules.convolution((5, 5, 6), 6, Window((1, 1)), groups=3), (5, 5, 6), 18, 2 * 12 * 25),
-        (rules.transposed_convolution((4, 4, 3), 2, Window((2, 2), (2, 2), "same")), (8, 8, 2), 26, 2 * 24 * 16),
-        (rules.dense((5,), 3), (3,), 18, 30),
-        (rules.dense((4, 4, 5), 3, bias=False), (4, 4, 3), 15, 2 * 15 * 16),
-        (rules.product((2, 7, 7), 5), (2, 7, 7), 0, 2 * 98 * 5),
-        (rules.pooling((7, 7, 8), Window((3, 3), (2, 2))), (3, 3, 8), 0, 0),
-        (rules.pooling((7, 7, 8), Window((3, 3), (2, 2), "same")), (4, 4, 8), 0, 0),
-        (rules.pooling((8, 8, 8), Window((3, 3), (2, 2)), round_up=True), (4, 4, 8), 0, 0),
-        (rules.global_pooling((7, 7, 8)), (8,), 0, 0),
-        (rules.global_pooling((7, 7, 8), keep_sides=True), (1, 1, 8), 0, 0),
-        (rules.normalization((7, 7, 8)), (7, 7, 8), 32, 0),
-        (rules.normalization((7, 7, 8), scale=False), (7, 7, 8), 24, 0),
-        (rules.elementwise((7, 7, 8), (1, 1, 8)), (7, 7, 8), 0, 0),
-        (rules.concatenation(((7, 7, 8), (2, 7, 8)), 0), (9, 7, 8), 0, 0),
-        (rules.flattening((7, 7, 8)), (392,), 0, 0),
-        (rules.reshaping((7, 7, 8), (49, -1)), (49, 8), 0, 0),
-        (rules.permutation((7, 6, 5), (2, 0, 1)), (5, 7, 6), 0, 0),
-        (rules.margins((7, 7, 8), ((-1, -1), (0, -2))), (5, 5, 8), 0, 0),
-        (rules.enlargement((7, 7, 8), (2, 3)), (14, 21, 8), 0, 0),
+        (convolved((5, 5, 6), 6, 1, groups=3), (5, 5, 6), 18, 2 * 12 * 25),
+        (made("Conv2DTranspose", (4, 4, 3), filters=2, kernel_size=2, strides=2, padding="same"), (8, 8, 2), 26, 768),
+        (made("Dense", (5,), units=3), (3,), 18, 30),
+        (made("Dense", (4, 4, 5), units=3, use_bias=False), (4, 4, 3), 15, 2 * 15 * 16),
+        (made("MaxPooling2D", IMAGE, pool_size=3, strides=2), (3, 3, 8), 0, 0),
+        (made("AveragePooling2D", IMAGE, pool_size=3, strides=2, padding="same"), (4, 4, 8), 0, 0),
+        (made("GlobalMaxPooling2D", IMAGE, keepdims=True), (1, 1, 8), 0, 0),
+        (made("BatchNormalization", IMAGE, scale=False), IMAGE, 24, 0),
+        (made("function of several", IMAGE, (1, 1, 8)), IMAGE, 0, 0),
+        (made("Concatenate", IMAGE, (2, 7, 8), axis=1), (9, 7, 8), 0, 0),
+        (made("Flatten", IMAGE), (392,), 0, 0),
+        (made("Reshape", IMAGE, target_shape=[49, -1]), (49, 8), 0, 0),
+        (made("Permute", (7, 6, 5), dims=[3, 1, 2]), (5, 7, 6), 0, 0),
+        (made("Cropping2D", IMAGE, cropping=[[1, 1], [0, 2]]), (5, 5, 8), 0, 0),
+        (made("UpSampling2D", IMAGE, size=[2, 3]), (14, 21, 8), 0, 0),
     ],
 )
 def test_a_layer_worked_by_hand(layer, output, parameters, flops):
@@ -52,13 +58,9 @@ def test_a_layer_worked_by_hand(layer, output, parameters, flops):
 
 
 def test_averages_have_no_gradient_one_filter_a_channel_is_depthwise_and_branches_are_named():
-    assert rules.normalization((7, 7, 8)).trainable == 16
-    assert rules.normalization((7, 7, 8), scale=False).trainable == 8
-    assert rules.normalization((7, 7, 8), averages=False).trainable == 16
-    assert rules.convolution((5, 5, 6), 6, Window((3, 3)), groups=6).kind is Kind.DEPTHWISE
-    assert rules.convolution((5, 5, 6), 12, Window((3, 3)), groups=6).kind is Kind.DEPTHWISE
-    assert rules.convolution((5, 5, 6), 6, Window((3, 3)), groups=3).kind is Kind.GROUPED
-    assert rules.convolution((5, 5, 1), 1, Window((3, 3)), groups=1).kind is Kind.CONVOLUTION
+    assert made("BatchNormalization", IMAGE).trainable == made("LayerNormalization", IMAGE).parameters == 16
+    kinds = [convolved((5, 5, 6), filters, groups=groups).kind for filters, groups in ((6, 6), (12, 6), (6, 3), (6, 1))]
+    assert kinds == [Kind.DEPTHWISE, Kind.DEPTHWISE, Kind.GROUPED, Kind.CONVOLUTION]
     network = read_network(RESIDUAL)
     counts = network.counts
     assert counts.parameters == 432 + 64 + 144 + (16 * 4 + 4 + 4 * 16 + 16) + (64 + 16) + (32 * 5 + 5)
@@ -70,17 +72,16 @@ def test_averages_have_no_gradient_one_filter_a_channel_is_depthwise_and_branche
 
 
 def test_counts_sum_layers_by_their_kind():
-    made = rules.apply_rule("squeeze excite", rules.Settings({"filters": 4}), ((8, 8, 16),))
-    assert made[-1].output == (8, 8, 16)
-    counts = count(made, 8)
+    layers = rules.apply_rule("squeeze excite", Settings({"filters": 4}), ((8, 8, 16),))
+    assert layers[-1].output == (8, 8, 16)
+    counts = count(layers, 8)
     # 16 to 4 and back, with their biases; 64 products each way.
     assert counts.parameters == 16 * 4 + 4 + 4 * 16 + 16
     assert counts.flops.convolution == 2 * 64 + 2 * 64
     assert counts.elements.all == 16 + 4 + 4 + 16 + 16 + 8 * 8 * 16
     assert (counts.layers.convolutions, counts.layers.pools, counts.layers.all) == (2, 1, 6)
-    layers = [Layer(Kind.INPUT, (6, 6, 3)), rules.convolution((6, 6, 3), 4, Window((3, 3)))]
-    layers += [rules.normalization((4, 4, 4)), rules.convolution((4, 4, 4), 4, Window((3, 3)), groups=4)]
-    layers += [rules.global_pooling((2, 2, 4)), rules.dense((4,), 10)]
+    layers = [Layer(Kind.INPUT, (6, 6, 3)), convolved((6, 6, 3), 4), made("BatchNormalization", (4, 4, 4))]
+    layers += [convolved((4, 4, 4), 4, groups=4), made("GlobalMaxPooling2D", (2, 2, 4)), made("Dense", (4,), units=10)]
     counts = count(layers, 6)
     assert counts.parameters == (108 + 4) + 16 + (36 + 4) + (40 + 10)
     assert counts.trainable_parameters == counts.parameters - 8
@@ -88,39 +89,30 @@ def test_counts_sum_layers_by_their_kind():
     assert counts.flops.dense == 80 and counts.flops.all == 3456 + 288 + 80
     assert counts.elements.all == 108 + 64 + 64 + 16 + 4 + 10
     assert counts.elements.other == 108 + 64 + 4
-    assert (counts.layers.convolutions, counts.layers.dense, counts.layers.normalizations, counts.layers.pools) == (
-        2,
-        1,
-        1,
-        1,
-    )
+    numbers = counts.layers
+    assert (numbers.convolutions, numbers.dense, numbers.normalizations, numbers.pools) == (2, 1, 1, 1)
     assert (counts.layers.all, counts.classes, counts.pixels) == (6, 10, 6)
 
 
 @pytest.mark.parametrize(
-    ("rule", "line"),
+    ("kind", "shapes", "settings", "line"),
     [
-        (lambda: rules.convolution((2, 2, 3), 4, Window((3, 3))), "would put out 0 x 0 x 4"),
-        (lambda: rules.convolution((5, 5, 3), 4, Window((3, 3)), groups=2), "don't divide into 2 groups"),
-        (lambda: rules.convolution((5,), 4, Window((3, 3))), "needs an image"),
-        (
-            lambda: rules.convolution((8, 8, 3), 2**24, Window((2**20, 2**20), padding="same")),
-            "more than .* parameters",
-        ),
-        (
-            lambda: rules.transposed_convolution((2**18, 2**18, 3), 4, Window((3, 3), (2, 2), "same")),
-            "more than .* values",
-        ),
-        (lambda: rules.dense((), 4), "needs features"),
-        (lambda: rules.elementwise((7, 7, 8), (7, 7, 3)), "don't fit each other"),
-        (lambda: rules.concatenation(((7, 7, 8), (5, 7, 8))), "don't fit each other"),
-        (lambda: rules.margins((2, 2, 3), ((-1, -1), (0, 0))), "would put out 0 x 2 x 3"),
-        (lambda: rules.margins((2, 2, 3), ((0, 0),)), "padding of 1 sides doesn't fit"),
+        ("Conv2D", [(2, 2, 3)], {"filters": 4, "kernel_size": 3}, "would put out 0 x 0 x 4"),
+        ("Conv2D", [(5, 5, 3)], {"filters": 4, "kernel_size": 3, "groups": 2}, "don't divide into 2 groups"),
+        ("Conv2D", [(5,)], {"filters": 4, "kernel_size": 3}, "needs an image"),
+        ("Conv2D", [(8, 8, 3)], {"filters": 2**24, "kernel_size": 2**20, "padding": "same"}, "more than .* parameters"),
+        ("Conv2DTranspose", [(2**18, 2**18, 3)], {"filters": 4, "kernel_size": 3, "strides": 2}, "more than .* values"),
+        ("Dense", [()], {"units": 4}, "needs features"),
+        ("function of several", [IMAGE, (7, 7, 3)], {}, "don't fit each other"),
+        ("Concatenate", [IMAGE, (5, 7, 8)], {}, "don't fit each other"),
+        ("Cropping2D", [(2, 2, 3)], {"cropping": [[1, 1], [0, 0]]}, "would put out 0 x 2 x 3"),
+        ("ZeroPadding2D", [(2, 3)], {"padding": 1}, "padding of 2 sides doesn't fit"),
+        ("Permute", [(2, 3)], {"dims": [1, 1]}, "its order doesn't fit"),
     ],
 )
-def test_what_makes_no_sense_is_one_line(rule, line):
+def test_what_makes_no_sense_is_one_line(kind, shapes, settings, line):
     with pytest.raises(InputError, match=line) as error:
-        rule()
+        made(kind, *shapes, **settings)
     assert "\n" not in str(error.value)
 
 

@@ -135,7 +135,7 @@ def test_of_many_each_has_its_own_network(models, catalog, samples):
     profiles = [one.profile if number % 2 else unnamed(one.profile) for number, one in enumerate(some)]
     latencies_ms = [one.latency_ms for one in some]
     many = predict_many(models, catalog, profiles, "g4dn.xlarge", latencies_ms=latencies_ms)
-    for profile, latency_ms, found in zip(profiles, latencies_ms, many, strict=True):
+    for profile, latency_ms, together in zip(profiles, latencies_ms, many, strict=True):
         alone = predict(models, catalog, profile, "g4dn.xlarge", latency_ms=latency_ms)
-        assert found.latencies_ms == pytest.approx(alone.latencies_ms, rel=1e-6)
-        assert [set(row.members) for row in found.predictions] == [set(row.members) for row in alone.predictions]
+        assert together.latencies_ms == pytest.approx(alone.latencies_ms, rel=1e-6)
+        assert [set(row.members) for row in together.predictions] == [set(row.members) for row in alone.predictions]

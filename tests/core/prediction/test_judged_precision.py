@@ -119,10 +119,10 @@ def test_each_gpu_runs_each_precision_as_the_one_rule_says_with_a_profile_and_wi
     known = {"latency_ms": sample.latency_ms, "trust_latency": True, "training_code": code}
     predicted, estimated = {}, {}
     for precision in PRECISIONS:
-        found = predict(models, catalog, profile, anchor, precision=precision, **known).predictions
-        predicted[precision] = {row.instance: row for row in found}
-        found = estimate(models, catalog, replace(step, precision=precision)).rows
-        estimated[precision] = {row.instance: row for row in found}
+        offers = predict(models, catalog, profile, anchor, precision=precision, **known).predictions
+        predicted[precision] = {row.instance: row for row in offers}
+        offers = estimate(models, catalog, replace(step, precision=precision)).rows
+        estimated[precision] = {row.instance: row for row in offers}
     seen = set()
     for answer in (predicted, estimated):
         for precision, (name, gpu) in product(PRECISIONS, gpus.items()):

@@ -23,8 +23,8 @@ def rows_of(prediction):
     return {row.instance: row for row in prediction.predictions}
 
 
-def asked(models, catalog, sample, precision, said=None, **more):
-    profile = sample.profile.with_meta(precision=said)
+def asked(models, catalog, sample, precision, recorded=None, **more):
+    profile = sample.profile.with_meta(precision=recorded)
     known = {"latency_ms": sample.latency_ms, **more}
     return predict(models, catalog, profile, sample.anchor, precision=precision, **known)
 
@@ -57,15 +57,15 @@ def test_amp_is_faster_on_tensor_cores_and_no_narrower(models, catalog, sample):
     assert after[sample.anchor].basis == "measured"
 
 
-@pytest.mark.parametrize("said", ["amp", "mixed_float16", "fp16"])
-def test_an_amp_profile_never_gets_a_narrow_number(models, catalog, sample, said):
-    prediction = asked(models, catalog, sample, "as profiled", said)
+@pytest.mark.parametrize("recorded", ["amp", "mixed_float16", "fp16"])
+def test_an_amp_profile_never_gets_a_narrow_number(models, catalog, sample, recorded):
+    prediction = asked(models, catalog, sample, "as profiled", recorded)
     rows = rows_of(prediction)
     assert prediction.precision == "amp" and rows[sample.anchor].latency_ms == sample.latency_ms
     assert rows[sample.anchor].basis == "given"
     others = [row for name, row in rows.items() if row.offer.gpu != "Tesla T4"]
     assert all(row.interval.log_half_width > 0.1 for row in others)
-    fp32 = rows_of(asked(models, catalog, sample, "fp32", said))
+    fp32 = rows_of(asked(models, catalog, sample, "fp32", recorded))
     assert 1.8 < fp32[sample.anchor].latency_ms / sample.latency_ms < 4.5
     assert all(row.interval.log_half_width > 0.15 for row in fp32.values())
 
@@ -128,10 +128,10 @@ def test_bf16_counts_as_amp_from_ampere_on(models, catalog, sample):
     assert bf16["p3.2xlarge"].latency_ms > 1.5 * amp["p3.2xlarge"].latency_ms
 
 
-@pytest.mark.parametrize("said", ["int8", "fp64", "fp8"])
-def test_a_precision_that_nothing_is_known_of_is_refused(models, catalog, sample, said):
-    with pytest.raises(NoPredictionError, match=said):
-        asked(models, catalog, sample, "as profiled", said)
+@pytest.mark.parametrize("recorded", ["int8", "fp64", "fp8"])
+def test_a_precision_that_nothing_is_known_of_is_refused(models, catalog, sample, recorded):
+    with pytest.raises(NoPredictionError, match=recorded):
+        asked(models, catalog, sample, "as profiled", recorded)
 
 
 def test_an_amp_profile_of_an_unprofiled_gpu_answers_too(models, catalog, sample):

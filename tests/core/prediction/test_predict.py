@@ -57,8 +57,8 @@ def test_an_instance_without_a_price_has_no_row(tiny, models, catalog):
     without = Catalog(offer for offer in catalog.all_offers if offer.name != "p2.xlarge")
     for known in (tiny, models):
         rows = predict(known, without, PROFILE, ANCHOR, latency_ms=150).predictions
-        assert "p3.2xlarge" in {found.instance for found in rows}
-        assert "p2.xlarge" not in {found.instance for found in rows}
+        assert "p3.2xlarge" in {row.instance for row in rows}
+        assert "p2.xlarge" not in {row.instance for row in rows}
 
 
 def test_ensembles_by_hand(tiny, catalog):

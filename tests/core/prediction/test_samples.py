@@ -33,11 +33,11 @@ def test_there_are_at_least_eight_over_all_anchors_left_out_of_other_models_than
 @pytest.mark.parametrize(("axis", "ends"), [("batch_size", (16, 256)), ("pixels", (32, 256))])
 def test_one_network_is_there_at_both_ends_of_an_axis_on_one_anchor(samples, axis, ends):
     other = "pixels" if axis == "batch_size" else "batch_size"
-    found: dict[tuple, set[int]] = {}
+    sizes_by_case: dict[tuple, set[int]] = {}
     for sample in samples.values():
         key = (sample.model, sample.anchor, getattr(sample, other))
-        found.setdefault(key, set()).add(getattr(sample, axis))
-    assert any(set(ends) <= sizes for sizes in found.values())
+        sizes_by_case.setdefault(key, set()).add(getattr(sample, axis))
+    assert any(set(ends) <= sizes for sizes in sizes_by_case.values())
 
 
 def test_a_traces_meta_and_truth_agree_with_the_index_and_its_operations_are_known(samples, catalog, models):

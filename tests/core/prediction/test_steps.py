@@ -159,14 +159,14 @@ def test_a_given_number_is_questioned_if_another_fits(ratio, steps, instead):
 
 
 @pytest.mark.parametrize(
-    ("covers", "said", "read", "suggested"),
+    ("covers", "stated", "read", "suggested"),
     [(5, 2, " as 2 steps", "5 steps"), (2, 1, " as one step", "2 steps"), (1, 2, " as 2 steps", "1 step")],
 )
-def test_a_wrong_number_is_refused_with_the_right_one(models, catalog, samples, covers, said, read, suggested):
+def test_a_wrong_number_is_refused_with_the_right_one(models, catalog, samples, covers, stated, read, suggested):
     for name in ("resnet50-128px-b64-g4dn", "vgg16-224px-b16-g3s"):
         sample = samples[name]
         file = json.dumps({name: us * covers for name, us in sample.profile.operations.items()})
-        profile = read_as(read_profile(file.encode()), said)
+        profile = read_as(read_profile(file.encode()), stated)
         with pytest.raises(LatencyDoubtError) as doubt:
             predict(models, catalog, profile, sample.anchor, latency_ms=sample.latency_ms)
         assert (doubt.value.suggested_steps, doubt.value.suggested_unit) == (covers, None)
@@ -175,7 +175,7 @@ def test_a_wrong_number_is_refused_with_the_right_one(models, catalog, samples, 
         again = read_as(profile, doubt.value.suggested_steps)
         assert predict(models, catalog, again, sample.anchor, latency_ms=sample.latency_ms).steps == covers
         trusted = predict(models, catalog, profile, sample.anchor, latency_ms=sample.latency_ms, trust_latency=True)
-        assert (trusted.steps, trusted.steps_basis) == (said, "given")
+        assert (trusted.steps, trusted.steps_basis) == (stated, "given")
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_one_step_recorded_as_one_two_and_five_predicts_the_same(models, catalog
             totals = {name: us * steps for name, us in operations.items()}
             recorded.append(read_as(read_profile(json.dumps(totals).encode()), steps))
         assert [profile.steps for profile in recorded] == [1, 2, 5] * 2
-        said = [
+        predictions = [
             predict(
                 models,
                 catalog,
@@ -240,10 +240,10 @@ def test_one_step_recorded_as_one_two_and_five_predicts_the_same(models, catalog
             )
             for profile in recorded
         ]
-        assert all(tells(prediction) == tells(said[0]) for prediction in said), sample.name
-        assert all(prediction.warnings == said[0].warnings for prediction in said)
+        assert all(tells(prediction) == tells(predictions[0]) for prediction in predictions), sample.name
+        assert all(prediction.warnings == predictions[0].warnings for prediction in predictions)
         if method == "default":
-            assert (Code.TRUNCATED in codes(said[0])) is not whole, "a cut profile is repaired"
+            assert (Code.TRUNCATED in codes(predictions[0])) is not whole, "a cut profile is repaired"
 
 
 TINY_ANCHOR = "g4dn.xlarge"
@@ -333,14 +333,14 @@ def refused(models, catalog, profile, method="default", **more) -> str:
 @METHODS
 def test_without_gpu_time_there_is_no_number(models, catalog, method):
     for operations, latency_ms in product((HOST_ONLY, ONLY_IDLE), (None, 50.0)):
-        said = refused(models, catalog, Profile(operations), method, latency_ms=latency_ms, trust_latency=True)
-        assert said == NO_DEVICE
+        reason = refused(models, catalog, Profile(operations), method, latency_ms=latency_ms, trust_latency=True)
+        assert reason == NO_DEVICE
 
 
 @METHODS
 def test_more_than_a_fifth_without_an_operation_is_too_much(models, catalog, method):
-    said = refused(models, catalog, unattributed(0.21), method)
-    assert said.startswith("21%") and "record it again" in said
+    reason = refused(models, catalog, unattributed(0.21), method)
+    assert reason.startswith("21%") and "record it again" in reason
     assert refusal(unattributed(0.2)) == ""
     # Of busy time: idle time makes no profile better.
     assert unattributed(0.21).unknown_share == pytest.approx(0.21)
@@ -350,8 +350,8 @@ def test_more_than_a_fifth_without_an_operation_is_too_much(models, catalog, met
 def test_more_than_half_in_operations_of_no_known_kind_is_too_much(models, catalog, method):
     half = {"Device_Conv2D": 5000.0, "Device_MyLayer": 4000.0, "Device_Theirs": 1000.0}
     assert refusal(Profile(half)) == ""
-    said = refused(models, catalog, Profile({**half, "Device_MyLayer": 4500.0}), method)
-    assert said.startswith("52%") and "MyLayer the longest" in said
+    reason = refused(models, catalog, Profile({**half, "Device_MyLayer": 4500.0}), method)
+    assert reason.startswith("52%") and "MyLayer the longest" in reason
 
 
 BERT = {"Device_MatMul": 5900.0, "Device_Softmax": 300.0, "Device_AddV2": 800.0, "Device_ResourceApplyAdam": 100.0}
@@ -367,8 +367,8 @@ def statistics_csv(operations):
 @pytest.mark.parametrize("written", [lambda each: json.dumps(each).encode(), statistics_csv], ids=["JSON", "CSV"])
 def test_a_step_without_convolutions_is_asked_about_and_one_that_looks_up_words_refused(models, catalog, written):
     profile = read_profile(written(BERT))
-    said = refused(models, catalog, profile)
-    assert VISION_TRANSFORMER in said and said.isprintable()
+    reason = refused(models, catalog, profile)
+    assert VISION_TRANSFORMER in reason and reason.isprintable()
     words = {**BERT, "Device_ResourceScatterSub": 5.0}
     assert "language models" in refused(models, catalog, read_profile(written(words)))
     # Convolutions that cut an image into patches have no gradient of their input.
@@ -394,8 +394,8 @@ def test_a_small_cnn_is_one_a_gpu_that_hardly_worked_ran_none_and_the_reader_s_r
     assert refusal(Profile({"Device_DepthwiseConv2dNative": 20.0, "Device_MatMul": 100.0})) == ""
     assert refusal(Profile({"Device_Conv3D": 5.0})) == "", "as few operations as there are"
     idle = {"Device_Conv2D": 900.0, "Device_IDLE": 99_100.0}
-    said = refused(models, catalog, Profile(idle))
-    assert "0.9%" in said and "record a whole step" in said
+    reason = refused(models, catalog, Profile(idle))
+    assert "0.9%" in reason and "record a whole step" in reason
     assert refusal(Profile({"Device_Conv2D": 1_100.0, "Device_IDLE": 98_900.0})) == ""
     cold = "The step was a cold first one: record a later one."
     profile = Profile(HOST_ONLY, refusal=cold)
@@ -406,8 +406,8 @@ def test_a_small_cnn_is_one_a_gpu_that_hardly_worked_ran_none_and_the_reader_s_r
 
 def test_a_step_that_xla_joined_is_refused_and_others_are_not(models, catalog):
     for framework in (None, "TensorFlow 2.21", "JAX 0.4"):
-        said = refused(models, catalog, unattributed(0.0, compiled=True, framework=framework))
-        assert said.startswith("XLA fused this step's operations") and "jit_compile=False" in said
+        reason = refused(models, catalog, unattributed(0.0, compiled=True, framework=framework))
+        assert reason.startswith("XLA fused this step's operations") and "jit_compile=False" in reason
     for compiled, framework in ((False, "TensorFlow 2.21"), (None, None), (True, "PyTorch 2.13")):
         assert refusal(unattributed(0.0, compiled=compiled, framework=framework)) == ""
     # One of many is enough.

@@ -121,10 +121,10 @@ def test_a_gpu_without_specs_has_a_price_only(asked, models, catalog):
 def test_only_the_requested_targets_are_returned_and_unchanged(asked, models, catalog):
     sample, prediction = asked
     known = {"latency_ms": sample.latency_ms}
-    found = predict(models, catalog, sample.profile, sample.anchor, targets=["g6.xlarge", "p2.xlarge"], **known)
-    assert list(rows_of(found)) == [sample.anchor, "p2.xlarge", "g6.xlarge"]
+    chosen = predict(models, catalog, sample.profile, sample.anchor, targets=["g6.xlarge", "p2.xlarge"], **known)
+    assert list(rows_of(chosen)) == [sample.anchor, "p2.xlarge", "g6.xlarge"]
     for name in ("p2.xlarge", "g6.xlarge"):
-        assert rows_of(found)[name].latency_ms == pytest.approx(rows_of(prediction)[name].latency_ms)
+        assert rows_of(chosen)[name].latency_ms == pytest.approx(rows_of(prediction)[name].latency_ms)
     # The documented ensemble knows the measured instances alone.
     documented = predict(models, catalog, sample.profile, sample.anchor, method="profet")
     assert set(rows_of(documented)) == set(models.instances)
@@ -290,10 +290,10 @@ def test_many_at_once_are_each_as_alone(models, catalog, samples):
     profiles = [one.profile.with_meta(gpu=None) for one in chosen]
     latencies_ms = [one.latency_ms for one in chosen]
     together = predict_many(models, catalog, profiles, "A10", latencies_ms=latencies_ms, trust_latency=True)
-    for profile, latency_ms, found in zip(profiles, latencies_ms, together, strict=True):
+    for profile, latency_ms, prediction in zip(profiles, latencies_ms, together, strict=True):
         alone = predict(models, catalog, profile, "A10", latency_ms=latency_ms, trust_latency=True)
-        assert found.latencies_ms == pytest.approx(alone.latencies_ms, rel=1e-5)
-        assert [half(row) for row in found.predictions] == pytest.approx([half(row) for row in alone.predictions])
+        assert prediction.latencies_ms == pytest.approx(alone.latencies_ms, rel=1e-5)
+        assert [half(row) for row in prediction.predictions] == pytest.approx([half(row) for row in alone.predictions])
 
 
 def test_the_documented_ensemble_starts_from_the_four_alone(models, catalog, profile):

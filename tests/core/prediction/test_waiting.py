@@ -35,8 +35,8 @@ def test_with_a_latency_the_gpu_s_busy_rows_are_held_against_it(busy_us, latency
     assert diagnosis.gpu_busy_share == pytest.approx(share)
     assert diagnosis.another_gpu_helps is (kind == "busy")
     # Kernels count alike whatever the framework, and a latency that is given goes before the profile's.
-    for said in ({"source": "PyTorch trace"}, {"framework": "PyTorch 2.13"}, {"step_latency_ms": 77.0}):
-        assert diagnose(profile(busy_us, **said), latency_ms).gpu_busy_share == pytest.approx(share)
+    for fields in ({"source": "PyTorch trace"}, {"framework": "PyTorch 2.13"}, {"step_latency_ms": 77.0}):
+        assert diagnose(profile(busy_us, **fields), latency_ms).gpu_busy_share == pytest.approx(share)
     assert diagnose(profile(busy_us, step_latency_ms=latency_ms)).kind == kind
 
 
@@ -63,12 +63,12 @@ def test_what_is_no_wait_of_the_gpu_is_not_called_out(samples):
     # A PyTorch step waits for its loader however busy the rest is.
     for waits_us, kind in ((1_600, "input"), (1_400, "busy")):
         assert diagnose(profile(7_000, source="PyTorch trace", host={"Host_Dataset": waits_us}), 10.0).kind == kind
-    found = [diagnose(profile(busy_us), 10.0) for busy_us in (5_400, 7_400, 7_600)]
-    assert [each.kind for each in found] == ["idle", "busy", "busy"]
-    assert ["faster GPU shortens only that part" in each.sentence for each in found] == [False, True, False]
-    found = diagnose(Profile({"Host_MatMul": 5.0, "Host_IDLE": 1e6}), 10.0)
-    assert (found.kind, found.gpu_busy_share) == ("no GPU", None)
-    assert "No GPU time" in found.sentence and found.warning is None
+    diagnoses = [diagnose(profile(busy_us), 10.0) for busy_us in (5_400, 7_400, 7_600)]
+    assert [each.kind for each in diagnoses] == ["idle", "busy", "busy"]
+    assert ["faster GPU shortens only that part" in each.sentence for each in diagnoses] == [False, True, False]
+    without_gpu = diagnose(Profile({"Host_MatMul": 5.0, "Host_IDLE": 1e6}), 10.0)
+    assert (without_gpu.kind, without_gpu.gpu_busy_share) == ("no GPU", None)
+    assert "No GPU time" in without_gpu.sentence and without_gpu.warning is None
     kinds = {name: diagnose(sample.profile).kind for name, sample in samples.items()}
     assert {name for name, kind in kinds.items() if kind != "busy"} == {"lenet5-32px-b16-g3s"}
 
@@ -131,12 +131,12 @@ def test_a_stalled_step_predicts_what_the_fed_one_does(models, catalog, samples,
         wait_ms = wait_share * sample.latency_ms
         late = stalled(fed, row, wait_ms)
         # A step that is mostly waiting is not doubted: its device rows hold the wait as its latency does.
-        said = [
+        predictions = [
             predict(models, catalog, profile, sample.anchor, latency_ms=latency_ms if given else None, method=method)
             for profile, latency_ms in ((fed, sample.latency_ms), (late, sample.latency_ms + wait_ms))
         ]
-        (fed_anchor, *fed_rows), (late_anchor, *late_rows) = (prediction.predictions for prediction in said)
-        (note,) = (note for note in said[1].warnings if note.code is Code.INPUT_WAIT)
+        (fed_anchor, *fed_rows), (late_anchor, *late_rows) = (prediction.predictions for prediction in predictions)
+        (note,) = (note for note in predictions[1].warnings if note.code is Code.INPUT_WAIT)
         assert note.values["share"] == pytest.approx(1000 * input_wait_ms(late) / late.device_total_us)
         if given:
             # The anchor's row is what was measured there.

@@ -114,20 +114,20 @@ def test_the_fastest_within_a_budget_and_both_limits_together_unless_nothing_is_
 
 
 @pytest.mark.parametrize(
-    ("limits", "nearest", "over_s", "over_usd", "said"),
+    ("limits", "nearest", "over_s", "over_usd", "second_line"),
     [
         (Limits(deadline_h=0.25), "fast", 900, 0, "It is 15.0 min too late."),
         (Limits(budget_usd=0.75), "slow", 0, 0.25, "It is $0.250 over budget."),
         (Limits(deadline_h=0.9, budget_usd=1.2), "middle", 360, 0.3, "It is 6.00 min too late and $0.300 over budget."),
     ],
 )
-def test_a_limit_that_nobody_keeps_to_says_by_how_much(limits, nearest, over_s, over_usd, said):
+def test_a_limit_that_nobody_keeps_to_says_by_how_much(limits, nearest, over_s, over_usd, second_line):
     advice = advised(limits)
     assert (advice.within.expected, advice.within.nearest.label) == (None, nearest)
     assert (advice.within.over_s, advice.within.over_usd) == pytest.approx((over_s, over_usd))
     first, second, *_ = answer_sentences(advice)
     assert first.startswith("No instance here meets your") and f"Closest: GPU of {nearest} at" in first
-    assert second == said
+    assert second == second_line
     assert len(advice.recommended.cards) > 1, "the cards are those of all plans"
 
 

@@ -327,10 +327,10 @@ def test_other_frameworks_and_cut_profiles_tell_nothing_by_their_times(catalog, 
     assert device_times(cut, catalog, gpus, sample.anchor) is None
 
 
-@pytest.mark.parametrize(("said", "asked", "growth"), [(None, "amp", 0.5), ("amp", "fp32", 2.0), ("amp", "amp", 1.0)])
-def test_activations_halve_in_amp(models, catalog, samples, said, asked, growth):
+@pytest.mark.parametrize(("stated", "asked", "growth"), [(None, "amp", 0.5), ("amp", "fp32", 2.0), ("amp", "amp", 1.0)])
+def test_activations_halve_in_amp(models, catalog, samples, stated, asked, growth):
     sample = samples["resnet50-224px-b64-g4dn"]
-    meta = replace(sample.profile.meta, precision=said, parameters=25_600_000, peak_memory_mib=6000.0)
+    meta = replace(sample.profile.meta, precision=stated, parameters=25_600_000, peak_memory_mib=6000.0)
     question = PredictQuestion(
         profile=replace(sample.profile, meta=meta),
         anchor=sample.anchor,
@@ -338,7 +338,7 @@ def test_activations_halve_in_amp(models, catalog, samples, said, asked, growth)
         trust_latency=True,
     )
     context = Context(models, catalog, load_gpus())
-    recorded = answer_predict(context, structs.replace(question, precision=said or "fp32"))
+    recorded = answer_predict(context, structs.replace(question, precision=stated or "fp32"))
     predicted = answer_predict(context, structs.replace(question, precision=asked))
     before, after = (answer.fits["g3s.xlarge"].largest_batch for answer in (recorded, predicted))
     assert after == pytest.approx(before / growth, rel=0.05)

@@ -286,8 +286,8 @@ def test_what_can_t_be_is_refused(model, node, p3):
         "step latency on one GPU": lambda: replace(step, latency_ms=math.nan),
         "number of pixels": lambda: replace(step, pixels=0),
     }
-    for said, make in refused.items():
-        with pytest.raises(InputError, match=said):
+    for message, make in refused.items():
+        with pytest.raises(InputError, match=message):
             make()
     assert batch_per_gpu(256, 8) == 32
 

@@ -110,8 +110,8 @@ def test_a_conflict_is_one_line_and_what_is_there_not_replaced(refused, run, imp
     other = write_tables(tmp_path / "other", ["p2.xlarge"], latency_ms=11.0)
     assert run("data", "import", other, "--out", tmp_path / "mine")[0] == 0
     before = files_of(tmp_path)
-    said = refused("data", "merge", imported, tmp_path / "mine", "--out", tmp_path / "all")
-    assert "mine has different numbers for VGG11, 32 pixels, batch 16, repeat 1 on p2.xlarge" in said
+    message = refused("data", "merge", imported, tmp_path / "mine", "--out", tmp_path / "all")
+    assert "mine has different numbers for VGG11, 32 pixels, batch 16, repeat 1 on p2.xlarge" in message
     assert files_of(tmp_path) == before
     before = (imported / "dataset.json").read_bytes()
     for command in (("import", tables), ("merge", imported)):
@@ -123,7 +123,7 @@ def test_a_conflict_is_one_line_and_what_is_there_not_replaced(refused, run, imp
 
 
 @pytest.mark.parametrize(
-    ("made", "said"),
+    ("made", "message"),
     [
         (None, "does not exist"),
         ((), "no collection or tables"),
@@ -133,20 +133,20 @@ def test_a_conflict_is_one_line_and_what_is_there_not_replaced(refused, run, imp
         (("cells.jsonl",), "has no manifest.json"),
     ],
 )
-def test_a_source_that_is_none_is_one_line(made, said, refused, tmp_path):
+def test_a_source_that_is_none_is_one_line(made, message, refused, tmp_path):
     if made is not None:
         (tmp_path / "source").mkdir()
     for name in made or ():
         (tmp_path / "source" / name).write_text("nothing of the kind")
     before = files_of(tmp_path)
-    assert said in refused("data", "import", tmp_path / "source", "--out", tmp_path / "out")
+    assert message in refused("data", "import", tmp_path / "source", "--out", tmp_path / "out")
     assert files_of(tmp_path) == before
     (tmp_path / "file").write_text("x")
     assert "is a file: name a folder" in refused("data", "import", tmp_path / "file", "--out", tmp_path / "out")
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "said"),
+    ("column", "value", "message"),
     [
         ("pixels", 2**40, "'1099511627776' as pixels"),
         ("batch_size", 16.5, "'16.5' as batch_size"),
@@ -156,8 +156,8 @@ def test_a_source_that_is_none_is_one_line(made, said, refused, tmp_path):
         ("batch_latency_ms", 99.0, "differ in batch_latency_ms"),
     ],
 )
-def test_tables_that_hold_something_else_are_one_line(column, value, said, refused, tables, tmp_path):
+def test_tables_that_hold_something_else_are_one_line(column, value, message, refused, tables, tmp_path):
     table = pd.read_parquet(tables / "profiles.parquet").assign(**{column: value})
     table.to_parquet(tables / "profiles.parquet")
-    assert said in refused("data", "import", tables, "--out", tmp_path / "out")
+    assert message in refused("data", "import", tables, "--out", tmp_path / "out")
     assert files_of(tmp_path) == ["tables"]

@@ -1,4 +1,4 @@
-"""Fit how the times of a profile's classes tell its work by kind, on networks whose layers are known.
+"""Fit `transfer.json`: the profiled instances, and how the times of their profiles' classes tell a step's work by kind.
 
 The measurements have few networks. Others take part with class times that follow from their work: what the classes of
 the measured ones take per amount of each kind, times noise.
@@ -8,17 +8,100 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.optimize import nnls
 
-from profet_core.ensemble.work import AMOUNT_AT_LEAST, GROUPS, WorkReader, regressors, work_inputs
+from profet_core.catalog import load_shipped
+from profet_core.catalog.gpus import load_gpus
+from profet_core.ensemble.work import AMOUNT_AT_LEAST, GROUPS, StepTimes, WorkReader, regressors, work_inputs
 from profet_core.errors import InputError
+from profet_core.latency import LEVEL
 from profet_core.layers.networks import counts_of, measured_counts, named_network, named_networks
 from profet_core.layers.rates import KINDS, NO_PEAK, OF_TRANSFORMERS, work_of
-from profet_lab.models_folder import rounded
-from profet_lab.transfer.measured_steps import InstanceSteps
+from profet_core.prediction.transfer import TRANSFER_VERSION
+from profet_lab.measurements.tables import WORKLOAD, MeasuredRows, Measurements, class_bank
+from profet_lab.models_folder import rounded, signed
+
+#: Instance whose readers read profiles of unprofiled GPUs.
+REFERENCE = "p3.2xlarge"
+#: The network whose latency on a GPU gives its speed: its name, pixel and batch size. The largest batch that all four
+#: ran, since published speeds are of large ones.
+BENCHMARK = ("ResNet50", 224, 64)
+#: Processors of the hosts that PROFET measured, as EC2 documents them.
+HOST_OF = {
+    "g3s.xlarge": "broadwell",
+    "g4dn.xlarge": "cascade-lake",
+    "p2.xlarge": "broadwell",
+    "p3.2xlarge": "broadwell",
+}
+
+
+class InstanceSteps(MeasuredRows, frozen=True):
+    """Steps of the same workloads on every instance.
+
+    with_latency, without_latency : instance -> times, imputed with and without the latency.
+    """
+
+    with_latency: Mapping[str, StepTimes]
+    without_latency: Mapping[str, StepTimes]
+
+    @property
+    def benchmark(self) -> np.ndarray:
+        """Rows of the benchmark network at its one size."""
+        return np.asarray((self.workloads[WORKLOAD] == [*BENCHMARK]).all(axis=1))
+
+
+def measured_medians(measurements: Measurements) -> InstanceSteps:
+    """One row a workload of the measurements: the median over its repeats."""
+    bank, groups = class_bank(measurements), measurements.workloads.groupby(WORKLOAD)
+    index, unknown = groups.ngroup().to_numpy(), np.full(len(measurements.workloads), np.inf)
+
+    def median(values: np.ndarray) -> np.ndarray:
+        return pd.DataFrame(values).groupby(index).median().to_numpy().reshape(-1, *values.shape[1:])
+
+    def times(name: str, known: bool) -> StepTimes:
+        runs = StepTimes.of(bank.classes, bank.inputs[name, known], unknown)
+        return StepTimes(**{field: median(getattr(runs, field)) for field in StepTimes.__struct_fields__})
+
+    return InstanceSteps(
+        workloads=groups.size().index.to_frame(index=False),
+        latency_ms={name: median(values) for name, values in bank.latency_ms.items()},
+        with_latency={name: times(name, True) for name in bank.latency_ms},
+        without_latency={name: times(name, False) for name in bank.latency_ms},
+    )
+
+
+def transfer_content(measurements: Measurements) -> dict[str, Any]:
+    """Fit what `transfer.json` holds on all measurements."""
+    medians = measured_medians(measurements)
+    return signed(
+        {
+            "schema_version": TRANSFER_VERSION,
+            "reference": REFERENCE,
+            "profiled": rounded(profiled_content(medians)),
+            "work": readers_content(fit_readers(medians, np.ones(len(medians.workloads), bool))),
+            "fitted_on": measurements.sha256,
+        }
+    )
+
+
+def profiled_content(steps: InstanceSteps) -> dict[str, Any]:
+    """List the measured instances as `transfer.json` holds them."""
+    missed = {
+        name: np.abs(np.log(times.latency_ms / steps.latency_ms[name])) for name, times in steps.without_latency.items()
+    }
+    return {
+        name: {
+            "gpu": load_gpus().find(load_shipped()[name].gpu).name,
+            "host": HOST_OF[name],
+            "inferred_log_half_width": float(np.quantile(missed[name], LEVEL)),
+        }
+        for name in steps.instances
+    }
+
 
 _KERNELS = KINDS.index("kernels")
 #: Kinds whose amounts are read: images are known by their sizes.
@@ -108,16 +191,11 @@ def fit_reader(groups_ms: np.ndarray, work: np.ndarray, networks: Sequence[str],
     return WorkReader(mean, scale, centers, _WIDTH, of_kinds, weights)
 
 
-def work_of_workloads(workloads: pd.DataFrame) -> np.ndarray:
-    """Work of measured workloads, (workloads, kinds)."""
-    sizes = zip(workloads["model"], workloads["pixels"], workloads["batch_size"], strict=True)
-    return np.array([work_of(measured_counts(name, int(pixels)), int(batch)) for name, pixels, batch in sizes])
-
-
 def fit_readers(medians: InstanceSteps, rows: np.ndarray, without: str = "") -> dict[str, WorkReader]:
     """Readers of all instances, fitted on `rows` (boolean mask) of workloads."""
-    work = work_of_workloads(medians.workloads[rows])
     table = medians.workloads[rows]
+    sizes = zip(table["model"], table["pixels"], table["batch_size"], strict=True)
+    work = np.array([work_of(measured_counts(name, int(pixels)), int(batch)) for name, pixels, batch in sizes])
     networks = (table["model"] + " " + table["pixels"].astype(str)).tolist()
     return {
         name: fit_reader(times.groups_ms[rows], work, networks, without) for name, times in medians.with_latency.items()
@@ -125,16 +203,13 @@ def fit_readers(medians: InstanceSteps, rows: np.ndarray, without: str = "") -> 
 
 
 def readers_content(readers: Mapping[str, WorkReader]) -> dict:
-    """As `transfer.json` holds them."""
+    """Readers as `transfer.json` holds them."""
     arrays = ("mean", "scale", "centers", "weights")
     return {
         name: {
-            "width": one.width,
-            "typical": rounded(dict(one.typical)),
-            **{key: np.round(getattr(one, key), _DIGITS).tolist() for key in arrays},
+            "width": reader.width,
+            "typical": rounded(dict(reader.typical)),
+            **{key: np.round(getattr(reader, key), 3).tolist() for key in arrays},
         }
-        for name, one in readers.items()
+        for name, reader in readers.items()
     }
-
-
-_DIGITS = 3

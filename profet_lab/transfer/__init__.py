@@ -1,1 +1,0 @@
-"""Fit the transfer to unprofiled GPUs."""
