@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from profet_cli.commands import OneLineParser, add_commands
 from profet_cli.options import add_format, add_question, asked, known_gpus
-from profet_cli.output import INSTANCE, PRICE_DATE, STATUS, Column, gpus_cell, print_json, print_rows, print_warnings
+from profet_cli.output import Column, gpus_cell, price_date, print_json, print_rows, print_warnings
 from profet_cli.prices import add_refresh, run_refresh
-from profet_core.answers.context import Context, InstanceDocument, ListedOffer, OfferDocument, answer_instances
+from profet_core.answers.context import Context, InstanceDocument, OfferDocument, answer_instances
 from profet_core.catalog import Catalog, Gpu, Instance, custom_path, load_catalog, load_gpus, load_shipped
 from profet_core.catalog.collection import NoOffersError
 from profet_core.catalog.custom_gpus import (
@@ -93,28 +93,28 @@ def run_instances(options: argparse.Namespace) -> None:
         if options.format != "json":
             print_warnings([f"{error} `profet instances add` and `refresh` add more"])
     if options.format == "json":
-        print_json([InstanceDocument.of(row) for row in rows])
+        print_json(rows)
         return
     columns: list[Column] = [
-        INSTANCE,
-        ("cloud", "offer.provider"),
-        ("GPU", "offer.gpu"),
-        ("GPUs", "offer.gpu_count"),
-        ("$/h", "offer.usd_per_hour", listed_price),
-        ("$/GPU/h", "offer.usd_per_gpu_hour", listed_price),
-        ("region", "offer.region"),
-        ("market", "offer", lambda offer: f"{offer.market}, own" if offer.custom else offer.market),
-        PRICE_DATE,
-        STATUS,
+        ("instance", "name"),
+        ("cloud", "provider"),
+        ("GPU", "gpu"),
+        ("GPUs", "gpu_count"),
+        ("$/h", "usd_per_hour", listed_price),
+        ("$/GPU/h", "usd_per_gpu_hour", listed_price),
+        ("region", "region"),
+        ("market", lambda row: f"{row.market}, own" if row.custom else row.market),
+        ("price date", price_date),
+        ("status", "status"),
         ("basis", "basis"),
     ]
     print_rows(rows, columns)
-    old = sum(bool(row.offer.price_note) for row in rows)
+    old = sum(bool(row.price_note) for row in rows)
     if old:
         print(f"old: {old} of these prices are more than a year old; `profet instances refresh` updates them")
 
 
-def _answered(question: InstancesQuestion) -> list[ListedOffer]:
+def _answered(question: InstancesQuestion) -> list[InstanceDocument]:
     """Offers with their basis; without readable models the catalog is listed too, which is said."""
     gpus = load_gpus()
     custom = read_custom_gpus(custom_gpus_path(), gpus)

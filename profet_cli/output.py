@@ -22,6 +22,7 @@ from profet_profiles.units import format_ms, format_usd
 from profet_profiles.whole_files import write_whole
 
 if TYPE_CHECKING:
+    from profet_core.answers.context import InstanceDocument
     from profet_core.offers import OfferStep
 
 #: What a table shows where there is no value.
@@ -149,7 +150,7 @@ def gpus_cell(offer: Instance) -> str:
     return offer.gpu if offer.gpu_count == 1 else f"{offer.gpu_count} x {offer.gpu}"
 
 
-def price_date(offer: Instance) -> str:
+def price_date(offer: Instance | InstanceDocument) -> str:
     """For a table: when a price is from, 'Dec 2024, old' if that is over a year ago."""
     return date_words(offer.as_of) + (", old" if price_age_years(offer.as_of) else "")
 

@@ -90,7 +90,7 @@ QUESTIONS = {f"/{name}": _endpoint(ENTRIES[name]) for name in ("predict", "cost"
 
 
 def _listed(context: Context, question: InstancesQuestion) -> list[InstanceDocument]:
-    return [InstanceDocument.of(row) for row in answer_instances(context.models, context.catalog, question)]
+    return answer_instances(context.models, context.catalog, question)
 
 
 LISTING = Endpoint(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -308,13 +308,6 @@ def question_anchor(context: Context, question: ProfileQuestion) -> str:
 _PRICE_ONLY = "price only"
 
 
-class ListedOffer(NamedTuple):
-    """An offer, and the basis of its predictions."""
-
-    offer: Instance
-    basis: str
-
-
 class OfferDocument(Document, frozen=True):
     """An instance at one of its prices."""
 
@@ -343,15 +336,13 @@ class InstanceDocument(OfferDocument, frozen=True):
 
     basis: str
 
-    @classmethod
-    def of(cls, record: ListedOffer) -> Self:
-        """Write an offer of the list."""
-        return cls(**asdict(OfferDocument.of(record.offer)), basis=record.basis)
 
-
-def answer_instances(models: Models | None, catalog: Catalog, question: InstancesQuestion) -> list[ListedOffer]:
+def answer_instances(models: Models | None, catalog: Catalog, question: InstancesQuestion) -> list[InstanceDocument]:
     """List the requested offers; without models none has a basis."""
     basis_of = {} if models is None else basis_by_instance(models, catalog)
     every = question.all or question.market or question.region
     offers = filtered_offers(catalog.all_offers if every else catalog.values(), question.offer_filter)
-    return [ListedOffer(offer, basis_of.get(offer.name, _PRICE_ONLY)) for offer in offers]
+    return [
+        InstanceDocument(**asdict(OfferDocument.of(offer)), basis=basis_of.get(offer.name, _PRICE_ONLY))
+        for offer in offers
+    ]

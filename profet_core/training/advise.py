@@ -50,12 +50,12 @@ class Upgrade(Struct, frozen=True, forbid_unknown_fields=True):
     `certainty` is that probability, 0 to 1; None without intervals.
     """
 
-    cheaper: Plan
-    faster: Plan
     extra_usd: float
     saves_h: float
     hours_per_usd: float
     certainty: float | None
+    cheaper: Plan
+    faster: Plan
 
 
 class Dominated(Struct, frozen=True, forbid_unknown_fields=True):
@@ -140,7 +140,7 @@ class Advice(Struct, frozen=True, dict=True):
             extra_usd = faster.total_usd - cheaper.total_usd
             saves_h = (cheaper.total_s - faster.total_s) / S_PER_HOUR
             certainty = certainty_of(faster, cheaper, Criterion.FASTER)
-            steps.append(Upgrade(cheaper, faster, extra_usd, saves_h, saves_h / extra_usd, certainty))
+            steps.append(Upgrade(extra_usd, saves_h, saves_h / extra_usd, certainty, cheaper, faster))
         return tuple(steps)
 
     @property

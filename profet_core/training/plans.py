@@ -367,11 +367,6 @@ class Plan:
         return int(self.table.batch_size[self.number])
 
     @property
-    def step_usd(self) -> float:
-        """US dollars per step."""
-        return float(cost_usd(self.latency_ms, self.offer.usd_per_hour))
-
-    @property
     def cost_per_1000_steps_usd(self) -> float:
         """US dollars per 1,000 steps."""
         return float(cost_usd(1000 * self.latency_ms, self.offer.usd_per_hour))

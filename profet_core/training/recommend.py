@@ -148,15 +148,15 @@ class Comparison(Struct, frozen=True, forbid_unknown_fields=True):
     a: Plan
     b: Plan
     latency_ratio: float
+    latency_ratio_low: float | None
+    latency_ratio_high: float | None
     break_even_ratio: float
     break_even_usd_per_hour: float
+    break_even_low: float | None
+    break_even_high: float | None
     faster: float | None
     cheaper: float | None
     dominates: float | None
-    latency_ratio_low: float | None
-    latency_ratio_high: float | None
-    break_even_low: float | None
-    break_even_high: float | None
     sentences: tuple[str, ...]
 
 
