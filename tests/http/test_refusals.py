@@ -67,7 +67,7 @@ def test_each_kind_of_error_has_a_code(post, get, asked):
     "body, line",
     [
         (b"", "truncated"),
-        (b'{"latency_ms": -Infinity}', "invalid character (byte 15)"),
+        (b'{"latency_ms": -Infinity}', "invalid character"),
         (b'{"steps": ' + b"9" * 5000 + b"}", "out of range"),
         (b'{"targets": ' + b"[" * 100_000, "recursion"),
         (b'{"anchor": "\xff"}', "utf-8"),
