@@ -48,13 +48,7 @@ from profet_core.questions import (
     TrainingQuestion,
 )
 from profet_core.training.memory import FitAnswer
-from profet_profiles.units import (
-    format_certainty,
-    format_ms,
-    format_significant,
-    format_usd,
-    shared_time_unit,
-)
+from profet_profiles.units import format_certainty, format_ms, format_significant, format_usd, shared_time_unit
 
 if TYPE_CHECKING:
     from profet_core.answers.advise import AdviseAnswer, CostAnswer
@@ -268,12 +262,7 @@ def _print_launch(answer: AdviseAnswer) -> None:
 
 def _print_advice(answer: AdviseAnswer, every: bool) -> None:
     """Print the answer, then the plans, then lists; not `every` plan: those named, and the cheapest of each GPU."""
-    from profet_core.training.words import (
-        answer_sentences,
-        dominated_line,
-        pick_line,
-        upgrade_line,
-    )
+    from profet_core.training.words import answer_sentences, dominated_line, pick_line, upgrade_line
 
     advice, comparison = answer.advice, answer.comparison
     named = {plan.instance for plan in (advice.answer, advice.fastest.plan, advice.cheapest.plan, *advice.frontier)}

@@ -43,11 +43,7 @@ from profet_core.catalog.custom_instances import (
     write_custom_instances,
 )
 from profet_core.catalog.gpus import amp_words, supported_precisions
-from profet_core.catalog.instance import (
-    FILE_COLUMNS,
-    MARKETS,
-    STATUSES,
-)
+from profet_core.catalog.instance import FILE_COLUMNS, MARKETS, STATUSES
 from profet_core.errors import ArtifactError, InputError, nearest
 from profet_core.files import home_folder, shipped_folder
 from profet_core.layers.custom_gpu import check_custom_gpu

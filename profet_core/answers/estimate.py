@@ -129,10 +129,7 @@ def _logged_step(
 
 def other_sizes(profile: Profile, batch_size: int, pixels: int) -> tuple[Note, ...]:
     """Warn if a profile was recorded at a different size than the estimate's."""
-    sizes = (
-        ("batch size", profile.meta.batch_size, batch_size),
-        ("pixel size", profile.meta.pixels, pixels),
-    )
+    sizes = (("batch size", profile.meta.batch_size, batch_size), ("pixel size", profile.meta.pixels, pixels))
     return tuple(
         Note(Code.OTHER_SIZE, what=what, recorded=recorded, requested=requested)
         for what, recorded, requested in sizes

@@ -10,12 +10,7 @@ from typing import Any, Self, Unpack
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from profet_core.answers.by_layers import (
-    NetworkPrediction,
-    NetworkProfile,
-    network_prediction,
-    recorded_transformer,
-)
+from profet_core.answers.by_layers import NetworkPrediction, NetworkProfile, network_prediction, recorded_transformer
 from profet_core.answers.context import Context, Targets, filtered_context, filtered_rows, question_anchor
 from profet_core.answers.document import Document
 from profet_core.catalog import Catalog

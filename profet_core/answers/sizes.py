@@ -14,13 +14,7 @@ from profet_core.answers.context import Context
 from profet_core.answers.document import Document
 from profet_core.answers.predict import NO_BATCH, PredictedTraining, fits_in_training, steps_along
 from profet_core.errors import InputError
-from profet_core.prediction.scaler import (
-    KNOTS,
-    ScaleContext,
-    ScaledLatency,
-    axis_range,
-    scale_context,
-)
+from profet_core.prediction.scaler import KNOTS, ScaleContext, ScaledLatency, axis_range, scale_context
 from profet_core.prediction.sizes import scale, scale_curve
 from profet_core.questions import ScaleQuestion
 from profet_core.training.memory import Verdict, does_not_fit

@@ -39,10 +39,7 @@ TEXTS = {
     "launch_command": ["python train.py"],
     "instance": ["p4d.24xlarge", "p3.16xlarge", "g4dn.12xlarge"],
 }
-NAMED = {
-    "provider": ["aws", "azure", "gcp", "vast", "verda"],
-    "gpu": ["T4", "V100", "A100", "H100", "RTX 3090"],
-}
+NAMED = {"provider": ["aws", "azure", "gcp", "vast", "verda"], "gpu": ["T4", "V100", "A100", "H100", "RTX 3090"]}
 INSTANCES = ["g4dn.xlarge", "p3.2xlarge", "g5.xlarge", "p4d.24xlarge", "RTX 3090", "A100-SXM4-40GB", "TITAN Xp"]
 USUAL = {
     "images": st.sampled_from([1, 100, 5000, 1_281_167]),
