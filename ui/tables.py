@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -142,7 +142,8 @@ def _values(rows: Sequence[Any], of: Of | tuple[str, str]) -> list[Any]:
     if callable(of):
         return [None if row is None else of(row) for row in rows]
     values = list(rows)
-    for get in map(attrgetter, of.split(".") if of else ()):
+    for name in of.split(".") if of else ():
+        get: Any = itemgetter(int(name)) if name.isdigit() else attrgetter(name)
         values = [None if value is None else get(value) for value in values]
     return values
 
