@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -14,7 +15,6 @@ import pandas as pd
 import streamlit as st
 from msgspec import Struct
 
-from profet_core.offers import column_of, in_columns
 from ui.session import Table
 from ui.streamlit_internals import component
 
@@ -141,7 +141,11 @@ def _values(rows: Sequence[Any], of: Of | tuple[str, str]) -> list[Any]:
         return [None if high is None else (low, high) for low, high in ends]
     if callable(of):
         return [None if row is None else of(row) for row in rows]
-    return list(column_of(in_columns(rows), of) if of and rows else rows)
+    values = list(rows)
+    for name in of.split(".") if of else ():
+        get: Any = itemgetter(int(name)) if name.isdigit() else attrgetter(name)
+        values = [None if value is None else get(value) for value in values]
+    return values
 
 
 def _ends(value: Any) -> tuple[Any, ...]:
