@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from copy import copy
 from functools import partial
 from typing import Any
 
@@ -43,8 +42,6 @@ def _draw(widget: Callable[..., Any], key: str, options: Collection[str] | None 
     if declared := LINKED.get(key):
         look = {"label": declared.label, "help": declared.tip or None, **look}
         options = options or declared.options or None
-        if not declared.follows_profile:
-            st.session_state.setdefault(key, copy(declared.default))
     if isinstance(options, Mapping):
         look = {"format_func": options.__getitem__, **look}
     if options is not None:

@@ -169,9 +169,11 @@ def _follow_link(linked: Linked, resources: Resources, *, turned: bool) -> bool:
         custom.link_prices = st.query_params.get(PRICES, "")[:MAX_NAME_LENGTH]
     elif turned:
         given = {key: value for key, value in given.items() if key in _ASKED_FOR}
-    # A field's value begins at its default where it is drawn: whatever the session holds costs time at every field.
-    free = [key for key in _keys(linked) if not LINKED[key].follows_profile] if moved and not opening else []
-    st.session_state.update({**{key: copy(LINKED[key].default) for key in free}, **given})
+    keys = _keys(linked) if moved and not opening else LINKED
+    free = {key: LINKED[key] for key in keys if not LINKED[key].follows_profile}
+    kept = {} if moved else {key: st.session_state[key] for key in free if key in st.session_state}
+    st.session_state.update({key: copy(one.default) for key, one in free.items() if key not in kept})
+    st.session_state.update(given)
     if moved:
         custom.chosen_anchor = session.network.anchor if "anchor" in given else None
     return moved
