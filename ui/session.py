@@ -84,6 +84,7 @@ _USUAL: Mapping[str, float] = {
     "checkpoint_minutes": USUAL_CHECKPOINT_MINUTES,
     "restart_minutes": USUAL_RESTART_MINUTES,
 }
+_FEW_WORDS = 4
 #: The last word of a name that is its unit -> how a label says it.
 _UNITS = {"hours": "h", "minutes": "min", "usd": "$", "gib": "GiB", "ms": "ms"}
 
@@ -198,9 +199,10 @@ class Part:
             unit = "%" if setting.is_share else _UNITS.get(last, "")
             derived = " ".join(words if last in _UNITS else [*words, last]) + f" ({unit})" * bool(unit)
             setting.label = setting.label or _LABELS.get(name) or sentence(derived)
-            if field := fields_of(question).get(name):
-                # An option's default is the question's.
-                setting.tip = f"{sentence(field.help if setting.options else field.help.partition(' (default')[0])}."
+            field = fields_of(question).get(name)
+            # An option's default is the question's. A few words only say the label again.
+            tip = "" if field is None else field.help if setting.options else field.help.partition(" (default")[0]
+            setting.tip = f"{sentence(tip)}." if len(tip.split()) > _FEW_WORDS else ""
 
     def key(self, name: str) -> str:
         """Return a setting's key: of its widget, in the session and in links."""
