@@ -164,10 +164,10 @@ def http(options: argparse.Namespace) -> Iterator[BenchmarkFigure]:
 
 
 def visitors(options: argparse.Namespace) -> Iterator[BenchmarkFigure]:
-    """Visitors who act every five seconds, 100 at most of a process; the reference: as many on a page with a slider."""
+    """Visitors who act every few seconds, 100 at most of a process; the reference: as many on a page with a slider."""
     import psutil
 
-    from benchmarks.visitors import ACTIONS, run_level, slide
+    from benchmarks.visitors import ACTIONS, Pace, run_level, slide
 
     for number in options.visitors:
         processes = -(-number // _VISITORS_OF_A_PROCESS)
@@ -177,8 +177,8 @@ def visitors(options: argparse.Namespace) -> Iterator[BenchmarkFigure]:
             with ExitStack() as stack:
                 urls = [stack.enter_context(served(script)) for _ in range(processes)]
                 servers = psutil.Process().children()
-                arrivals = arrival_s / processes
-                levels.append(asyncio.run(run_level(urls, servers, actions, number, (arrivals, options.seconds))))
+                pace = Pace(arrival_s / processes, options.interval, options.stay, options.seconds)
+                levels.append(asyncio.run(run_level(urls, servers, actions, number, pace)))
         seen, bare = levels
         if lost := {*seen.failures, *bare.failures}:
             print(f"lost: {sorted(lost)[:3]}", file=sys.stderr)
@@ -188,7 +188,9 @@ def visitors(options: argparse.Namespace) -> Iterator[BenchmarkFigure]:
         yield BenchmarkFigure(f"{name}: an action, p95", [_p95(seen.action_s)], "s", target_s, [_p95(bare.action_s)])
         cpu_ms, bare_ms = (1000 * each.server_s / len(each.action_s) for each in (seen, bare))
         yield BenchmarkFigure(f"{name}: an action, processor time", [cpu_ms], "ms", 25, [bare_ms])
-        yield BenchmarkFigure(f"{name}: memory", [seen.server_mib], "MiB", 300 * processes)
+        begin_mib, end_mib = seen.server_mib
+        yield BenchmarkFigure(f"{name}: memory", [end_mib], "MiB", 300 * processes)
+        yield BenchmarkFigure(f"{name}: memory, growth meanwhile", [end_mib - begin_mib], "MiB")
 
 
 def train(_: argparse.Namespace) -> Iterator[BenchmarkFigure]:
@@ -211,6 +213,8 @@ def main() -> None:
     levels = [25, 50, 100]
     parser.add_argument("--visitors", type=int, nargs="*", default=levels, help="at once (default: 25 50 100)")
     parser.add_argument("--seconds", type=float, default=15.0, help="how long actions are timed (default: 15)")
+    parser.add_argument("--interval", type=float, default=5.0, help="between a visitor's actions, in s (default: 5)")
+    parser.add_argument("--stay", type=float, help="how long a visitor stays on average, in s; another one comes")
     options = parser.parse_args()
     if unknown := set(options.parts) - set(PARTS):
         parser.error(f"unknown part: {', '.join(sorted(unknown))}")
@@ -221,7 +225,7 @@ def main() -> None:
     started_s = time.monotonic()
     for name in options.parts or [name for name in PARTS if name != "train"]:
         try:
-            with limited(_LIMIT_S.get(name, _OTHERS_LIMIT_S)):
+            with limited(_LIMIT_S.get(name, _OTHERS_LIMIT_S) + int(len(options.visitors) * 2 * options.seconds)):
                 for figure in PARTS[name](options):
                     print(figure.row, flush=True)
         except (_TooSlowError, Exception) as error:

@@ -189,26 +189,51 @@ ACTIONS: Mapping[str, Action] = {
 STARTS = ("predict", "sizes", "predict again", "compare", "scale_out", "about")
 
 
+class Pace(Struct, frozen=True):
+    """How visitors come, act and leave, in seconds.
+
+    Attributes
+    ----------
+    arrival_s : between two visitors at the start.
+    interval_s : between two actions of one of them.
+    stay_s : until one leaves and another comes, from half of it to once and a half; None: nobody leaves.
+    timed_s : how long actions are timed when all are there.
+    """
+
+    arrival_s: float
+    interval_s: float = 5.0
+    stay_s: float | None = None
+    timed_s: float = 15.0
+
+
 class Level(Struct):
-    """What visitors saw under one load, the server's processor time meanwhile, and its memory at the end."""
+    """What visitors saw under one load, the server's processor time meanwhile, its memory before and after it."""
 
     first_page_s: list[float] = field(default_factory=list)
     action_s: list[float] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     server_s: float = 0.0
-    server_mib: float = 0.0
+    server_mib: tuple[float, float] = (0.0, 0.0)
 
 
-async def visit(url: str, actions: list[Action], interval_s: float, window: tuple[float, float], seen: Level) -> None:
-    """One visitor, who stays until the end of `window`, on the clock of `time.perf_counter`; `interval_s` 0: once."""
+async def visit(
+    url: str,
+    actions: list[Action],
+    interval_s: float,
+    window: tuple[float, float],
+    seen: Level,
+    stay_s: float | None = None,
+) -> None:
+    """One visitor, who leaves at the end of `window`, on the clock of `time.perf_counter`; `interval_s` 0: once."""
     chance, address = random.Random(len(seen.first_page_s)), f"{url.replace('http', 'ws', 1)}/_stcore/stream"
+    end = min(window[1], time.perf_counter() + chance.uniform(0.5, 1.5) * stay_s) if stay_s else window[1]
     try:
         async with connect(address, subprotocols=["streamlit"], max_size=None, compression=None) as socket:
             visitor = Visitor(url, socket)
             seen.first_page_s.append(await visitor.open_page())
             due = time.perf_counter() + chance.uniform(0, interval_s)
             for action in cycle(actions) if interval_s else actions:
-                if due > window[1]:
+                if due > end:
                     return
                 await asyncio.sleep(max(due - time.perf_counter(), 0))
                 seconds = await action(visitor, chance)
@@ -220,31 +245,38 @@ async def visit(url: str, actions: list[Action], interval_s: float, window: tupl
 
 
 async def run_level(
-    urls: list[str], servers: list[psutil.Process], actions: list[Action], visitors: int, times_s: tuple[float, float]
+    urls: list[str], servers: list[psutil.Process], actions: list[Action], visitors: int, pace: Pace
 ) -> Level:
-    """Send that many visitors, who act every five seconds; each stays with one of the `servers`.
+    """Send that many visitors, each to one of the `servers`.
 
-    They come one by one, so that the load is that of actions and not of first pages. `times_s`: between two of them,
-    and how long actions are timed when all are there.
+    They come one by one, so that the load is that of actions and not of first pages.
     """
-    seen, interval_s, (arrival_s, seconds) = Level(), 5.0, times_s
+    seen = Level()
     starts = [place for place, name in enumerate(ACTIONS) if name in STARTS] if len(actions) > 1 else [0]
-    begin = time.perf_counter() + visitors * arrival_s + interval_s
+    begin = time.perf_counter() + visitors * pace.arrival_s + pace.interval_s
+    window = (begin, begin + pace.timed_s)
 
     async def arrive(number: int) -> None:
-        await asyncio.sleep(number * arrival_s)
-        first = starts[number % len(starts)]
-        mine = [*actions[first:], *actions[:first]]
-        await visit(urls[number % len(urls)], mine, interval_s, (begin, begin + seconds), seen)
+        await asyncio.sleep(number * pace.arrival_s)
+        while time.perf_counter() < window[1]:
+            first = starts[number % len(starts)]
+            mine = [*actions[first:], *actions[:first]]
+            await visit(urls[number % len(urls)], mine, pace.interval_s, window, seen, pace.stay_s)
+            if not pace.stay_s:
+                return
 
     every = [asyncio.create_task(arrive(number)) for number in range(visitors)]
     await asyncio.sleep(begin - time.perf_counter())
-    before = _processor_s(servers)
-    await asyncio.sleep(begin + seconds - time.perf_counter())
-    seen.server_s = _processor_s(servers) - before
+    before_s, before_mib = _processor_s(servers), _memory_mib(servers)
+    await asyncio.sleep(window[1] - time.perf_counter())
+    seen.server_s = _processor_s(servers) - before_s
     await asyncio.gather(*every)
-    seen.server_mib = sum(server.memory_info().rss for server in servers) / 2**20
+    seen.server_mib = before_mib, _memory_mib(servers)
     return seen
+
+
+def _memory_mib(servers: list[psutil.Process]) -> float:
+    return sum(server.memory_info().rss for server in servers) / 2**20
 
 
 def _processor_s(servers: list[psutil.Process]) -> float:

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from profet_core.answers import ENTRIES
+from profet_core.errors import nearest
 from profet_profiles import VERSION
 from profet_recorder.command import OneLineParser
 
@@ -49,6 +50,8 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("-V", "--version", action="version", version=f"{PROGRAM} {VERSION}", help="print the version")
     # No option comes before the command.
     chosen = {name: COMMANDS[name] for name in arguments[:1] if name in COMMANDS}
+    if arguments and not chosen and not arguments[0].startswith("-"):
+        parser.error(f"unknown command {arguments[0][:60]!a}: choose from {nearest(arguments[0], COMMANDS)}")
     parsers = add_commands(parser, chosen or COMMANDS, dest="command", required=True)
     parse = OneLineParser.parse_args
     for name in chosen:

@@ -50,7 +50,7 @@ from profet_core.catalog.instance import (
     MARKETS,
     STATUSES,
 )
-from profet_core.errors import ArtifactError, InputError
+from profet_core.errors import ArtifactError, InputError, nearest
 from profet_core.files import home_folder, shipped_folder
 from profet_core.layers.custom_gpu import check_custom_gpu
 from profet_core.prediction.models import MANIFEST_NAME, load_models
@@ -200,7 +200,7 @@ def _remove_offers(options: argparse.Namespace) -> None:
             == (options.name, row.market, row.region)
         ]
         if not removed:
-            names = ", ".join(dict.fromkeys(row.name for row in rows)) or "none"
+            names = nearest(options.name, (row.name for row in rows)) or "none"
             raise InputError(f"Your file {path} has no such row for {options.name!r}; it has rows for: {names}.")
         write_custom_instances(path, [row for row in rows if row not in removed], shipped)
     if options.format == "json":
@@ -365,7 +365,7 @@ def _remove_gpu(options: argparse.Namespace) -> None:
         rows = read_custom_gpus(path, shipped)
         removed = next((row for row in rows if row.name == options.name), None)
         if removed is None:
-            names = ", ".join(row.name for row in rows) or "none"
+            names = nearest(options.name, (row.name for row in rows)) or "none"
             raise InputError(f"Your file {path} has no GPU {options.name!r}; it has: {names}.")
         write_custom_gpus(path, [row for row in rows if row is not removed])
     _print_changed(options, path, "removed", removed, f"is removed from {path}")

@@ -41,7 +41,7 @@ from profet_core.catalog.custom_instances import (
 )
 from profet_core.catalog.instance import Instance
 from profet_core.catalog.tables import MAX_NAME_LENGTH
-from profet_core.errors import CatalogError, InputError, ProfetError
+from profet_core.errors import CatalogError, InputError, ProfetError, nearest
 from profet_core.questions import names
 from profet_profiles.units import listed_price, positive_number
 
@@ -196,7 +196,7 @@ def _clouds(options: argparse.Namespace) -> list[str]:
     ours = {gpuhunt: name for name, gpuhunt in PROVIDERS.items()}
     clouds = list(dict.fromkeys(ours.get(name, name) for name in given))
     if unknown := [name for name in clouds if name not in REFRESHED]:
-        raise InputError(f"Unknown cloud {unknown[0][:60]!a}: choose from {', '.join(REFRESHED)}, or all.")
+        raise InputError(f"Unknown cloud {unknown[0][:60]!a}: choose from {nearest(unknown[0], REFRESHED)}, or all.")
     return clouds
 
 
@@ -278,8 +278,8 @@ def published_offers(
             offers.append((_region_of(provider, item.location), item))
     wanted = [(region, item) for region, item in offers if region in regions]
     if not wanted:
-        there = ", ".join(sorted({region for region, _ in offers}))
-        raise InputError(f"{provider} lists no GPU instance in {', '.join(sorted(regions))}: choose from {there}.")
+        (first, *_), there = sorted(regions), sorted({region for region, _ in offers})
+        raise InputError(f"{provider} lists no GPU instance in {first}: choose from {nearest(first, there)}.")
     version = lists.version(provider)
     # The day a list was made, of a version such as 20260601-1234.
     day = re.match(r"(20\d\d)-?(\d\d)-?(\d\d)", version)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -9,7 +10,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
@@ -56,6 +58,10 @@ _FULL_WORDS = (
     "std::bad_alloc",
 )
 
+_FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+#: Of a folder that nothing can be written to.
+_NO_DISK = (*_FULL_DISK, errno.EROFS, errno.EACCES, errno.ENOENT)
+
 
 class CellTask(Struct, frozen=True):
     """How cells are measured, and which one.
@@ -101,7 +107,26 @@ class Seen(Struct, frozen=True):
 
 
 def measure(task: CellTask) -> CellResult:
-    """Measure a cell; whatever becomes of its process is a status. The framework's version is empty."""
+    """Measure a cell; whatever becomes of its process is a status. The framework's version is empty.
+
+    InputError: the disk of temporary files is full, which says nothing of the cell.
+    """
+    result = _measured(task)
+    for number in _FULL_DISK:
+        if result.status == "failed" and os.strerror(number) in result.why:
+            raise _no_temporary(number)
+    return result
+
+
+def _no_temporary(number: int) -> InputError:
+    folder = tempfile.tempdir or "The temporary folder"
+    return InputError(
+        f"{folder} can't be written: {os.strerror(number)}. Free some space or set TMPDIR, and run "
+        "the same command again."
+    )
+
+
+def _measured(task: CellTask) -> CellResult:
     status, log, document = _run(task)
     if document is not None:
         return result_from(document)
@@ -141,9 +166,20 @@ def _last_line(log: str) -> str:
     return f": {last[:_MAX_WHY_LENGTH]}" if last else ""
 
 
+@contextmanager
+def _temporary() -> Iterator[str]:
+    try:
+        with tempfile.TemporaryDirectory(prefix="profet-collect-") as folder:
+            yield folder
+    except OSError as error:
+        if error.errno in _NO_DISK:
+            raise _no_temporary(error.errno) from None
+        raise
+
+
 def _run(task: CellTask) -> tuple[int | None, str, Any]:
     """Run a process: its exit status (None: it took too long), the end of its log, and its answer if it gave one."""
-    with tempfile.TemporaryDirectory(prefix="profet-collect-") as folder:
+    with _temporary() as folder:
         answer, log = Path(folder) / "answer.json", Path(folder) / "log"
         with log.open("wb") as log_file:
             process = subprocess.Popen(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from importlib.util import find_spec
 
-from profet_core.errors import InputError
+from profet_core.errors import InputError, nearest
 from profet_core.layers import networks
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import PROFET
@@ -97,8 +96,9 @@ def known_name(text: str) -> str:
     names = {_plain(name): name for name in (*MEASURED, *NEWER)}
     name = names.get(_plain(text))
     if name is None:
-        near = ", ".join(difflib.get_close_matches(text[:60], names.values(), n=3, cutoff=0.0))
-        raise InputError(f"{text[:60]!a} is not built to be measured: {near}, and others in `profet collect -h`, are.")
+        raise InputError(
+            f"{text[:60]!a} is not built to be measured: choose from {nearest(text[:60], names.values())}."
+        )
     return name
 
 

@@ -11,6 +11,26 @@ from profet_profiles.errors import InputError as InputError
 from profet_profiles.errors import ProfetError as ProfetError
 from profet_profiles.errors import ProfileError as ProfileError
 
+#: So many names of a longer list stand in a message: the most similar ones.
+_MOST_NAMES = 3
+
+
+def nearest(wanted: str, names: Iterable[str]) -> str:
+    """Return the names most like the one wanted, the first ones where none is like it, and how many others there are.
+
+    >>> nearest("g4dn.xlagre", ["p3.2xlarge", "g4dn.xlarge", "A", "B", "C"])
+    'g4dn.xlarge, p3.2xlarge, A or 2 others'
+    """
+    import difflib
+
+    names = list(dict.fromkeys(names))
+    close = difflib.get_close_matches(wanted, names, n=_MOST_NAMES, cutoff=0.5)
+    shown = [*close, *(name for name in names if name not in close)][:_MOST_NAMES]
+    others = len(names) - len(shown)
+    more = f" or {others} other{'s' if others > 1 else ''}" if others else ""
+    # A region may be "Australia, AU".
+    return ("; " if "," in "".join(shown) else ", ").join(shown) + more
+
 
 class OptionalInputError(InputError):
     """An optional input can't be used; the question can be answered without it.

@@ -18,9 +18,8 @@ from profet_core.catalog.gpus import AS_PROFILED, CODES, PRECISIONS
 from profet_core.catalog.instance import ON_DEMAND, SPOT
 from profet_core.catalog.interconnects import NAMED_LINKS
 from profet_core.catalog.launch import USUAL_COMMAND
-from profet_core.errors import InputError
-from profet_core.layers.logs import LOGS, TrainingLog
-from profet_core.layers.measured import LONGEST_TIME
+from profet_core.errors import InputError, nearest
+from profet_core.layers.measured import LOGS, LONGEST_TIME, TrainingLog
 from profet_core.training.cost import (
     INTERRUPTION_BANDS,
     JPEG_IMAGES_PER_S_PER_VCPU,
@@ -705,7 +704,7 @@ def ask(
     for name in given:
         if name not in fields:
             shown = ascii(name) if len(name) <= 60 else f"{name[:57]!a}..."
-            raise InputError(f"Unknown field {shown}: choose from {', '.join(fields)}.")
+            raise InputError(f"Unknown field {shown}: choose from {nearest(name, fields)}.")
     files = {name: value for name, value in given.items() if fields[name].is_file}
     others = {
         name: value

@@ -4,20 +4,21 @@
 
 A library's rows are counted from its own definitions, without weights: PyTorch's on the meta device, Keras' from the
 model's JSON. Rows of libraries that aren't named are kept, so that each can be counted where it is installed.
-`profet_core/layers/networks.csv.gz` is the same table, compressed.
+`profet_core/layers/networks.csv.gz` is the same table, a line a network.
 """
 
 from __future__ import annotations
 
 import csv
 import gzip
-import io
 import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from importlib import import_module
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -52,16 +53,22 @@ def main(libraries: Sequence[str]) -> int:
         with TABLE.open(encoding="utf-8", newline="") as file:
             rows += [row for row in csv.DictReader(file) if row["library"] not in libraries]
     rows.sort(key=lambda row: (LIBRARIES.index(row["library"]), row["network"].lower(), int(row["pixels"])))
-    text = io.StringIO(newline="")
-    table = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
-    table.writeheader()
-    table.writerows(rows)
-    data = text.getvalue().encode()
-    TABLE.write_bytes(data)
+    with TABLE.open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, COLUMNS, restval="", lineterminator="\n")
+        table.writeheader()
+        table.writerows(rows)
+    lines = [_packed(list(sizes)) for _, sizes in groupby(rows, itemgetter("library", "network"))]
     # No time and no file name: the same table gives the same bytes.
-    write_shipped(PACKED, gzip.compress(data, mtime=0))
-    print(f"{len({(row['library'], row['network']) for row in rows}):,} networks, {len(rows):,} rows.")
+    write_shipped(PACKED, gzip.compress("\n".join(lines).encode(), mtime=0))
+    print(f"{len(lines):,} networks, {len(rows):,} rows.")
     return 0
+
+
+def _packed(sizes: Sequence[Mapping[str, Any]]) -> str:
+    """Return a network's line of `PACKED`, its own size first."""
+    own, *others = sorted(sizes, key=lambda row: not int(row["default_size"]))
+    counts = ";".join(",".join(row[name] for name in VALUE_NAMES) for row in (own, *others))
+    return ",".join((own["library"], own["network"], own["size_step"], own["checkpoints"], counts))
 
 
 def _rows(
@@ -173,35 +180,13 @@ def _recorder(layers: list[Layer]) -> Any:
     class Recorder(TorchDispatchMode):
         def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             operator = function.__name__.partition(".")[0]
-            output = _quickly(operator, args)
-            if output is None:
-                output = function(*args, **(kwargs or {}))
+            output = function(*args, **(kwargs or {}))
             layer = _layer(operator.rstrip("_"), args, output)
             if layer is not None:
                 layers.append(layer)
             return output
 
     return Recorder()
-
-
-def _quickly(operator: str, args: Sequence[Any]) -> Any:
-    """Return outputs of the most frequent operators, which are slow on the meta device; None for others."""
-    import torch
-
-    name = operator.rstrip("_")
-    if name == "native_batch_norm":
-        features = args[0].new_empty(args[0].shape[1])
-        return torch.empty_like(args[0]), features, features
-    if name == "native_layer_norm":
-        sides = args[0].dim() - len(args[1])
-        mean = args[0].new_empty((*args[0].shape[:sides], *[1] * len(args[1])))
-        return args[0].new_empty(args[0].shape), mean, mean
-    is_other = name.endswith("softmax") or name in ("native_dropout", "pow", "bernoulli")
-    is_unary = _FUNCTIONS.fullmatch(name) and not is_other
-    others = [tensor for tensor in args[1:] if isinstance(tensor, torch.Tensor)]
-    if is_unary or (name in ("add", "mul") and all(tensor.shape == args[0].shape for tensor in others)):
-        return args[0] if operator.endswith("_") else torch.empty_like(args[0])
-    return None
 
 
 def _layer(operator: str, args: Sequence[Any], output: Any) -> Layer | None:

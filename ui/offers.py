@@ -41,7 +41,7 @@ def _filter(resources: Resources) -> None:
     if not popover.open:
         return
     chosen_filter(resources)
-    options = resources.catalog.filter_options()
+    options = resources.catalog.filter_options
     with popover:
         clouds, gpus = st.columns(2, gap="small")
         look: Any = {"placeholder": "Any", "help": "To exclude some, select all, then remove those.", "wrap": True}
@@ -69,7 +69,7 @@ def offer_buttons(resources: Resources) -> None:
     _filter(resources)
     if st.button("Prices", key="offers", help="Prices and custom GPUs"):
         prices_dialog()
-    if chosen := filter_words(chosen_filter(resources), resources.catalog.filter_options()):
+    if chosen := filter_words(chosen_filter(resources), resources.catalog.filter_options):
         with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="chips"):
             for name, words in chosen.items():
                 more: Any = {"icon": ":material/close:", "icon_position": "right", "args": (name,)}
@@ -79,7 +79,7 @@ def offer_buttons(resources: Resources) -> None:
 
 def filter_hint(resources: Resources, error: NoOffersError) -> None:
     """Say what no offer matches, with a button for each filter without which some do."""
-    chosen = filter_words(chosen_filter(resources), resources.catalog.filter_options())
+    chosen = filter_words(chosen_filter(resources), resources.catalog.filter_options)
     gpu, cloud = chosen.get("gpu", "offer"), f" at {chosen['provider']}" if "provider" in chosen else ""
     others = ", ".join(words for name, words in chosen.items() if name not in ("gpu", "provider"))
     st.info(plain(f"No {gpu}{cloud}{others and f' with {others}'}."), icon=":material/filter_alt:")
@@ -97,7 +97,7 @@ def _remove(*filters: str) -> None:
 def chosen_filter(resources: Resources) -> OfferFilter:
     """Return what the settings ask of an offer; what is no longer there, such as a removed GPU, is dropped."""
     offers = session.offers
-    for name, options in resources.catalog.filter_options().items():
+    for name, options in resources.catalog.filter_options.items():
         chosen = getattr(offers, name)
         if isinstance(chosen, list):
             kept: object = [value for value in chosen if value in options]

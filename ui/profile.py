@@ -12,8 +12,7 @@ import streamlit as st
 from profet_core import InputError, ProfetError
 from profet_core.errors import ACTION_CODES, STEPS_CODES, Code, Note
 from profet_core.layers.by_name import NO_NETWORK
-from profet_core.layers.logs import TrainingLog
-from profet_core.layers.measured import LONGEST_TIME
+from profet_core.layers.measured import LONGEST_TIME, TrainingLog
 from profet_core.layers.networks import named_networks, native_pixels
 from profet_core.layers.reading import FORMATS
 from profet_core.prediction.checks import (

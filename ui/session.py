@@ -278,7 +278,7 @@ def _offered_gpus(resources: Resources) -> set[str]:
 
 def _offered(name: str) -> Setting:
     """Return a filter of offers by what they have."""
-    return Setting(None if name == "region" else [], among=lambda resources: resources.catalog.filter_options()[name])
+    return Setting(None if name == "region" else [], among=lambda resources: resources.catalog.filter_options[name])
 
 
 def method_options(resources: Resources) -> tuple[str, ...]:

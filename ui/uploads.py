@@ -13,7 +13,8 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.typing import UploadedFile
 
 from profet_core import ProfetError, Profile
-from profet_core.layers.logs import LOGS, TrainingLog, read_log_guarded
+from profet_core.layers.logs import read_log_guarded
+from profet_core.layers.measured import LOGS, TrainingLog
 from profet_core.layers.network import Network
 from profet_core.layers.reading import read_network_guarded
 from profet_profiles.sandbox import read_guarded, taken

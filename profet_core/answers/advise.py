@@ -22,7 +22,7 @@ from profet_core.answers.context import (
 from profet_core.answers.documents import RENTED, Keys, keys
 from profet_core.answers.predict import PredictedTraining, fits_in_training, predicted_training, steps_along
 from profet_core.catalog import Instance
-from profet_core.catalog.collection import nearest, prices_version
+from profet_core.catalog.collection import nearest_instances, prices_version
 from profet_core.catalog.instance import AVAILABLE, ON_DEMAND
 from profet_core.catalog.launch import Launch, launch_of
 from profet_core.errors import InputError
@@ -308,7 +308,7 @@ def _compared(advice: Advice, chosen: Sequence[str]) -> Comparison:
     by_name |= {plan.label: plan for plan in advice.plans}
     unknown = next((name for name in chosen if name not in by_name), None)
     if unknown is not None or len(chosen) != 2:
-        wrong = f"{len(chosen)} of them" if unknown is None else f"{unknown!r}: {nearest(unknown, by_name)}"
+        wrong = f"{len(chosen)} of them" if unknown is None else f"{unknown!r}: {nearest_instances(unknown, by_name)}"
         raise InputError(f"{{compare}} takes two of the plans, not {wrong}.", "compare")
     a, b = (by_name[name] for name in chosen)
     return compare(a, b)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 from weakref import ref
 
@@ -25,7 +26,7 @@ from profet_core.catalog.instance import (
     Instance,
     cloud_words,
 )
-from profet_core.errors import CatalogError, InputError
+from profet_core.errors import CatalogError, InputError, nearest
 from profet_profiles.units import positive_number, whole_number
 
 #: Default region and market of prices.
@@ -86,13 +87,13 @@ class Catalog(dict[str, Instance]):
         self.resolved: tuple[ref[Any], Any] | None = None
 
     def __missing__(self, name: str) -> Instance:
-        raise InputError(f"Unknown instance {name!r}: {nearest(name, self)}.")
+        raise InputError(f"Unknown instance {name!r}: {nearest_instances(name, self)}.")
 
     def offers(self, name: str) -> tuple[Instance, ...]:
         """Every offer of an instance, default offer first; raises InputError for an unknown instance."""
         return self.by_instance[self[name].name]
 
-    @property
+    @cached_property
     def all_offers(self) -> tuple[Instance, ...]:
         """Every offer of every instance, in the catalog's order."""
         return tuple(row for rows in self.by_instance.values() for row in rows)
@@ -133,6 +134,7 @@ class Catalog(dict[str, Instance]):
         place = {name: number for number, name in enumerate(dict.fromkeys([*self, *(row.name for row in own)]))}
         return Catalog(sorted([*rows, *own], key=lambda row: place[row.name]))
 
+    @cached_property
     def filter_options(self) -> dict[str, tuple[str, ...]]:
         """Field of `OfferFilter` -> what offers can be filtered by, sorted.
 
@@ -165,17 +167,9 @@ def _check_same(row: Instance, other: Instance, columns: Sequence[str]) -> None:
             )
 
 
-def nearest(name: str, names: Iterable[str]) -> str:
-    """End of an unknown name's message: the three most similar names, or the first three.
-
-    >>> nearest("g4dn.xlagre", ["p3.2xlarge", "g4dn.xlarge"])
-    'choose one of g4dn.xlarge, p3.2xlarge, or another that `profet instances` lists'
-    """
-    import difflib
-
-    names = list(names)
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or names[:3]
-    return f"choose one of {', '.join(close)}, or another that `profet instances` lists"
+def nearest_instances(name: str, names: Iterable[str]) -> str:
+    """Return the end of an unknown name's message."""
+    return f"choose one of {nearest(name, names)} that `profet instances` lists"
 
 
 class NoOffersError(InputError):
@@ -248,8 +242,6 @@ CONFIDENCE_LABELS = dict(zip(CONFIDENCE_WORDS, ("any", "fair or good", "good"), 
 #: Filters that custom hardware need not pass.
 _PLACES = ("region", "market")
 _FIELD_WORDS = {"provider": "cloud", "region": "region", "market": "market", "gpu": "GPU"}
-#: Number of values in an error message: those similar to the input, or all.
-_MAX_CLOSE, _MAX_SHOWN = 3, 25
 _Condition = Callable[[Instance], bool]
 
 
@@ -387,13 +379,9 @@ def _what_there_is(field: str, offer_filter: OfferFilter, offers: Sequence[Insta
         return f"the largest have {max(offer.gpu_memory_gib for offer in offers):g} GiB"
     if field == "gpu_count":
         return f"there are {', '.join(map(str, sorted({offer.gpu_count for offer in offers})))}"
-    values = {str(getattr(offer, field)) for offer in offers}
     value = getattr(offer_filter, field)
     wanted = value[0] if isinstance(value, tuple) else str(value)
-    import difflib
-
-    close = difflib.get_close_matches(wanted, values, n=_MAX_CLOSE) if len(values) > _MAX_SHOWN else []
-    return f"choose one of {'; '.join(sorted(close or values)[:_MAX_SHOWN])}"
+    return f"choose one of {nearest(wanted, sorted({str(getattr(offer, field)) for offer in offers}))}"
 
 
 def filter_words(offer_filter: OfferFilter, options: Mapping[str, Sequence[str]]) -> dict[str, str]:

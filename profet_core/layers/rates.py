@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from enum import IntEnum, StrEnum
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -309,7 +310,8 @@ class MeasuredRatios(Struct, frozen=True):
     Attributes
     ----------
     names : network -> rows, (from, to).
-    places : of each row, a GPU or a measured instance.
+    places : number of each row's GPU or measured instance, (rows,).
+    numbers : GPU or measured instance -> its number.
     modes : (rows,).
     log_sizes : logarithms of batch and pixels over those of a doubling, (rows, 2).
     log_ratios : (rows,).
@@ -320,6 +322,7 @@ class MeasuredRatios(Struct, frozen=True):
 
     names: Mapping[str, tuple[int, int]]
     places: np.ndarray
+    numbers: Mapping[str, int]
     modes: np.ndarray
     log_sizes: FloatArray
     log_ratios: FloatArray
@@ -350,7 +353,8 @@ class MeasuredRatios(Struct, frozen=True):
             kernel = everywhere + near * near_here + there * on_place + noise
             self.inverses[name] = np.asarray(np.linalg.inv(kernel), float)
         size = np.log([[batch_size, pixels]]) / SIZE_SCALES
-        near_there, on_places = self.alike(rows, size, np.array(modes, int), np.array(places))
+        numbers = np.array([self.numbers.get(place, -1) for place in places])
+        near_there, on_places = self.alike(rows, size, np.array(modes, int), numbers)
         cross = everywhere + near * near_there + there * on_places
         weights = self.inverses[name] @ cross
         # The last digits depend on how many threads LAPACK uses: every process gives the same without them.
@@ -359,7 +363,7 @@ class MeasuredRatios(Struct, frozen=True):
         return log_ratios, np.maximum(shares, _MIN_SHARES[name.startswith(PROFET)])
 
 
-class RateModel(Struct, frozen=True):
+class RateModel(Struct, frozen=True, dict=True):
     """The rates, with what is needed to make those of any GPU.
 
     Attributes
@@ -523,7 +527,7 @@ class RateModel(Struct, frozen=True):
         effects = self.gpus.get(gpu)
         return effects if isinstance(effects, UserEffects) else None
 
-    @property
+    @cached_property
     def calibrated(self) -> Mapping[str, UserEffects]:
         """GPUs whose steps a user measured."""
         users = ((name, self.users_effects(name)) for name in self.gpus)
@@ -564,7 +568,7 @@ def rate_model_of(models: Models) -> RateModel:
 
 def has_rates(models: Models) -> bool:
     """Whether their folder has rates: the paper's alone may not."""
-    return (models.folder / RATES_NAME).is_file()
+    return "rates" in models.__dict__ or (models.folder / RATES_NAME).is_file()
 
 
 def calibrated_gpus(models: Models) -> Mapping[str, UserEffects]:
@@ -668,7 +672,6 @@ def known_steps_in(content: JsonObject) -> MeasuredRatios:
     networks, steps = content["networks"], np.array(content["steps"], float).reshape(-1, 6)
     if not np.isfinite(steps).all():
         raise ValueError("not finite")
-    places = [content["places"][int(row)] for row in steps[:, 1]]
     starts = np.searchsorted(steps[:, 0], np.arange(len(networks) + 1))
 
     def variances(name: str) -> Variances:
@@ -677,7 +680,8 @@ def known_steps_in(content: JsonObject) -> MeasuredRatios:
 
     return MeasuredRatios(
         names=MappingProxyType({str(name): (int(starts[i]), int(starts[i + 1])) for i, name in enumerate(networks)}),
-        places=np.array(places, str),
+        places=steps[:, 1].astype(int),
+        numbers=MappingProxyType({str(name): number for number, name in enumerate(content["places"])}),
         modes=steps[:, 2].astype(int),
         log_sizes=np.log(steps[:, 3:5]) / SIZE_SCALES,
         log_ratios=steps[:, 5],

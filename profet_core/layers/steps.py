@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from functools import cache, lru_cache
+from functools import cache
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -213,34 +213,34 @@ class StepMachines:
         generations: dict[float | None, list[Gpu]] = {}
         for gpu in models.transfer.gpus.shipped.values():
             generations.setdefault(gpu.compute_capability, []).append(gpu)
-        groups: dict[tuple[tuple[Gpu, ...], Host], None] = {}
-        group_of: list[tuple[tuple[Gpu, ...], Host]] = []
+        # A custom GPU changes no other one; what a user says of a GPU counts, whatever others' order.
+        lists: dict[tuple[float | None, Gpu | None], Sequence[Gpu]] = {}
+        keys: list[tuple[tuple[float | None, Gpu | None], Host]] = []
         for gpu, host in wanted:
-            others = generations.get(gpu.compute_capability, [])
-            if model.users_effects(gpu.name):
-                # What a user says of a GPU counts, whatever others' order.
-                others = [gpu]
-            # A custom GPU changes no other one.
-            group_of.append((tuple(others if gpu in others else [*others, gpu]), host))
-            groups[group_of[-1]] = None
+            others = [] if model.users_effects(gpu.name) else generations.get(gpu.compute_capability, [])
+            key = gpu.compute_capability, None if gpu in others else gpu
+            lists.setdefault(key, others if gpu in others else [*others, gpu])
+            keys.append((key, host))
+        numbers = {group: number for number, group in enumerate(dict.fromkeys(keys))}
+        groups, better = [(lists[key], host) for key, host in numbers], {key: no_less(lists[key]) for key in lists}
         widest = max(len(alike) for alike, _ in groups)
-        self._gpus = list(dict.fromkeys(gpu for alike, _ in groups for gpu in alike))
+        self._gpus = list(dict.fromkeys(gpu for alike in lists.values() for gpu in alike))
         places = {gpu: place for place, gpu in enumerate(self._gpus)}
         #: Rows of the groups; -1 where one is smaller than the widest.
         at = np.full((len(groups), widest), -1)
         self._better, measured = np.zeros((2, len(groups), widest, widest), bool)
-        for number, (alike, _) in enumerate(groups):
+        for (key, _), number in numbers.items():
+            alike = lists[key]
             at[number, : len(alike)] = [places[gpu] for gpu in alike]
-            self._better[number, : len(alike), : len(alike)] = _better(alike)
+            self._better[number, : len(alike), : len(alike)] = better[key]
         self._fixed = np.array([*(model.is_well_known(gpu.name) for gpu in self._gpus), False])[at]
         # Where measurements of two GPUs disagree with that order, both take the middle.
         measured = self._better & self._fixed[:, :, None] & self._fixed[:, None]
         self._measured = measured | np.eye(widest, dtype=bool)
         self._is_some, self._gpu_at = at >= 0, at[at >= 0]
         rows = np.cumsum(self._is_some).reshape(at.shape) - 1
-        numbers = {group: number for number, group in enumerate(groups)}
         self._rows = np.array(
-            [rows[numbers[group], group[0].index(gpu)] for (gpu, _), group in zip(wanted, group_of, strict=True)]
+            [rows[numbers[group], lists[group[0]].index(gpu)] for (gpu, _), group in zip(wanted, keys, strict=True)]
         )
         self._launch = np.array([host.launch for alike, host in groups for _ in alike])
         self._log_sd = np.array([host.log_sd for _, host in wanted])
@@ -256,6 +256,9 @@ class StepMachines:
         self._wanted_gpus = np.array([gpu.name for gpu in twins])
         self._generations = np.array([gpu.compute_capability or 0.0 for gpu in twins])
         gpu_log_sd = np.array([model.gpu_log_sd(gpu.name) for gpu in twins])
+        # Steps that a user measured have the user's program and host.
+        calibrated = model.calibrated
+        self._is_calibrated = np.array([gpu.name in calibrated for gpu, _ in wanted])
         is_other = np.array([gpu.name not in model.transformer_gpus for gpu in twins])
         #: By whether the network is a transformer.
         self._gpu_log_sd = {False: gpu_log_sd, True: np.hypot(gpu_log_sd, _OTHER_GPU_LOG_SD * is_other)}
@@ -368,11 +371,12 @@ class StepMachines:
         """Return steps of the wanted rows, with their uncertainty; `shares` of the networks' variance are left."""
         model, network, batch_size, rows = self._model, step.network, step.batch_size, self._rows
         modes = np.array(self._modes_of(step), int)[self._gpu_at[rows]]
-        case, is_measured, number = case_of(network), _is_measured(step), len(rows)
+        case, number = case_of(network), len(rows)
+        of_program = self._is_calibrated | _is_measured(step)
         # How far a recorded step moves others must not jump with their batch.
         doubted_batch = batch_size if step.as_measured is None else max(batch_size, SMALL_BATCH)
         shared_log_sd = combined_sd(
-            0.0 if is_measured else model.source_log_sd,
+            np.where(of_program, 0.0, model.source_log_sd),
             _FUSED_LOG_SD if case is Case.TRANSFORMER else 0.0,
             _FROZEN_LOG_SD if step.frozen_backbone else 0.0,
             CHECKPOINTING[case is Case.TRANSFORMER].time_log_sd if step.checkpointing else 0.0,
@@ -395,8 +399,8 @@ class StepMachines:
             start_ms=parts.start_ms[rows],
             network_log_sd=np.hypot(log_sds * np.sqrt(shares[self._gpu_at[rows]]), small_log_sd),
             gpu_log_sd=self._gpu_log_sd[case is Case.TRANSFORMER],
-            launch_log_sd=self._log_sd if is_measured else np.hypot(self._log_sd, model.launch_log_sd),
-            shared_log_sd=np.full(number, shared_log_sd),
+            launch_log_sd=np.where(of_program, self._log_sd, np.hypot(self._log_sd, model.launch_log_sd)),
+            shared_log_sd=shared_log_sd,
             kernels_log_sd=np.full(number, KERNELS_LOG_SD if step.is_read else 0.0),
             removed=np.zeros(number),
         )
@@ -416,18 +420,6 @@ def _measured_as(step: NetworkStep) -> str | None:
 
 def _is_measured(step: NetworkStep) -> bool:
     return _measured_as(step) is not None if step.as_measured is None else step.as_measured
-
-
-def _better(alike: tuple[Gpu, ...]) -> np.ndarray:
-    """Whether a GPU has no less of everything than another one, (gpus, gpus)."""
-    shipped = tuple(gpu for gpu in alike if load_gpus().get(gpu.name) == gpu)
-    return _better_shipped(alike) if shipped == alike else _better_shipped.__wrapped__(alike)
-
-
-@lru_cache(maxsize=100)
-def _better_shipped(alike: tuple[Gpu, ...]) -> np.ndarray:
-    """`_better`, kept: shipped GPUs are no visitor's."""
-    return np.array([[no_less(gpu, other) for other in alike] for gpu in alike])
 
 
 _REGIME_NOTES = {regime: Note(Code.REGIME, text=words) for regime, words in _WORDS.items()}

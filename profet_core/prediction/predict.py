@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from profet_core.catalog import Catalog, Instance
-from profet_core.catalog.collection import nearest
+from profet_core.catalog.collection import nearest_instances
 from profet_core.catalog.gpus import AS_PROFILED, CHANNELS_LAST, FP32, HALF, PLAIN, requested_code, requested_precision
 from profet_core.catalog.instance import gpu_words
 from profet_core.ensemble.classes import load_operation_classes
@@ -206,9 +206,11 @@ def _wanted(
     for target in others:
         if target not in supported:
             without_offer = "" if target in catalog else models.transfer.gpus.without_offer(target)
-            raise InputError(without_offer or f"Unknown target {target!r}: {nearest(target, supported)}.")
+            raise InputError(without_offer or f"Unknown target {target!r}: {nearest_instances(target, supported)}.")
     if not others:
-        raise InputError(f"Name at least one target other than the anchor: {nearest(anchor.name, supported)}.")
+        raise InputError(
+            f"Name at least one target other than the anchor: {nearest_instances(anchor.name, supported)}."
+        )
     return others
 
 

@@ -25,7 +25,7 @@ from tests.cli.cases import CPU_ONLY, covering, written
     ("arguments", "says"),
     [
         ([], "are required: COMMAND (see `profet --help`)"),
-        (["guess"], "invalid choice: 'guess'"),
+        (["guess"], "choose from gpus, predict, scale or 15 others"),
         (["--format", "json"], "argument COMMAND: invalid choice"),
         (["predict", "--anchor", "T4"], "are required: TRACE (see `profet predict --help`)"),
         (["inspect"], "Name a profile, or list the bounds with --limits."),

@@ -222,6 +222,11 @@ def test_cells_that_all_fail_stop_the_collection_and_are_measured_again(tmp_path
         store.retry()
         collect(cells[:4], machine, store, expected, CellTask("pytorch", device="cpu"))
         assert list(store.finished) == cells[:4]
+        # A full disk of temporary files says nothing of a cell.
+        ending("echo 'OSError: [Errno 28] No space left on device' >&2; exit 1")
+        with pytest.raises(InputError, match="TMPDIR"):
+            collect(cells, machine, store, expected, CellTask("pytorch", device="cpu"))
+        assert list(store.finished) == cells[:4]
 
 
 def test_frameworks_must_see_the_same_gpu(monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import logging
+import platform
 import subprocess
 import sys
 import threading
@@ -53,6 +54,37 @@ def both(*runs) -> None:
     for thread in threads:
         thread.join(_SOON_S)
         assert not thread.is_alive()
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc's heaps")
+def test_threads_share_one_heap(repository: Path, tmp_path: Path):
+    """At most the main heap and one that was there before; else one for each thread."""
+    heaps = {}
+    for call in ("", "share_one_heap()"):
+        code = _HEAPS.format(call=call, path=tmp_path / "heaps.xml")
+        subprocess.run([sys.executable, "-c", code], cwd=repository, check=True)
+        heaps[call] = (tmp_path / "heaps.xml").read_text().count("<heap nr=")
+    assert heaps["share_one_heap()"] <= 2 < heaps[""]
+
+
+_HEAPS = """
+import ctypes, threading
+from ui.server import share_one_heap
+{call}
+ready = threading.Barrier(6)
+def work():
+    ready.wait()
+    held = [bytes(5000) for _ in range(1000)]
+    ready.wait()
+threads = [threading.Thread(target=work) for _ in range(6)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+libc = ctypes.CDLL(None)
+libc.fopen.restype = ctypes.c_void_p
+file = ctypes.c_void_p(libc.fopen(b"{path}", b"w"))
+libc.malloc_info(0, file)
+libc.fclose(file)
+"""
 
 
 def test_one_at_a_time_unless_it_only_waits():

@@ -62,7 +62,7 @@ def test_what_a_source_does_not_have_is_one_line(refused, skypilot):
     assert "skypilot lists no azure" in refused("refresh", "--provider", "azure", "--source", "skypilot")
     assert "gpuhunt lists no crusoe" in refused("refresh", "--provider", "crusoe", "--source", "gpuhunt")
     assert "--version is of gpuhunt's lists" in refused("refresh", "--provider", "crusoe", "--version", "20260818-42")
-    assert "choose from aws, azure, crusoe" in refused("refresh", "--provider", "nobody")
+    assert "choose from runpod, aws, azure or 16 others, or all" in refused("refresh", "--provider", "nobody")
     # Not served.
     assert "price list of oci can't be fetched" in refused("refresh", "--provider", "oci", "--source", "skypilot")
 
