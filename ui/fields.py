@@ -61,7 +61,9 @@ def number_field(
     *,
     empty: str | None = None,
     at: DeltaGenerator | None = None,
-    **look: Any,
+    label: str = "",
+    help: str = "",
+    on_change: Callable[[], None] | None = None,
 ) -> None:
     """Ask for a number, of a setting or between bounds; whole bounds take whole numbers only.
 
@@ -72,7 +74,8 @@ def number_field(
     kind: Any = {"format": "%d"} if isinstance(smallest, int) else {"format": "%g", "step": 0.1}
     is_filled = empty is None if declared is None else declared.default is not None
     kind |= {"value": "min" if is_filled else None, "placeholder": empty or "none"}
-    _draw((at or st).number_input, key, min_value=smallest, max_value=largest, **kind, **look)
+    kind |= {name: text for name, text in (("label", label), ("help", help)) if text}
+    _draw((at or st).number_input, key, min_value=smallest, max_value=largest, on_change=on_change, **kind)
     if at is None:
         _show_separated(key)
 
