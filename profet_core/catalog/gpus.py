@@ -452,25 +452,20 @@ def runs_as(gpu: Gpu, requested: str) -> tuple[str, Note | None]:
 
 
 def no_less(gpus: Sequence[Gpu]) -> np.ndarray:
-    """Whether each GPU has no less of everything than another of its generation, and more of something, (gpus, gpus).
-
-    Of two that are equal the base clock counts.
-    """
+    """Whether a GPU has no less of everything than another of its generation, and more of something, (gpus, gpus)."""
     # Late: a list of GPUs is read without it.
     import numpy as np
 
     specs = np.array([_specs(gpu) for gpu in gpus])
     generations = np.array([gpu.compute_capability for gpu in gpus], float)
-    base_mhz = np.array([gpu.base_mhz for gpu in gpus])
-    is_more = (specs[:, None] > specs[None]).any(axis=2) | (base_mhz[:, None] > base_mhz)
+    is_more = (specs[:, None] > specs[None]).any(axis=2)
     same: np.ndarray = generations[:, None] == generations
     return same & is_more & (specs[:, None] >= specs[None]).all(axis=2)
 
 
 def _specs(gpu: Gpu) -> tuple[float, ...]:
     tensor = gpu.tf32_tensor_dense_tflops or 0.0, gpu.fp16_tensor_dense_tflops or 0.0
-    cores = gpu.sm_count, gpu.cuda_cores, gpu.boost_mhz, gpu.fp32_tflops
-    return (*cores, *tensor, gpu.bandwidth_gb_per_s, gpu.l2_mb, gpu.tdp_w)
+    return gpu.fp32_tflops, *tensor, gpu.bandwidth_gb_per_s, gpu.l2_mb, gpu.tdp_w
 
 
 def amp_words(gpu: Gpu) -> str:

