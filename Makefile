@@ -51,11 +51,13 @@ test: $(VENV)/all.done ## run every test; installs a headless Chromium first
 test-frameworks: $(VENV)/frameworks.done ## record scripts of Lightning, Transformers, accelerate, timm, fastai, ignite and JAX (6 GB)
 	$(VENV)/frameworks/bin/python -m pytest -m frameworks tests/recorder
 
-newest: $(VENV)/pip.done ## try the newest libraries that pyproject.toml allows, in an empty environment; prints what broke
+newest: $(VENV)/pip.done ## try the newest libraries that pyproject.toml allows, in an empty environment: the fast tests, every page, a served app
 	rm -rf $(VENV)/newest
 	$(PYTHON) -m venv $(VENV)/newest
 	$(VENV)/newest/bin/python -m pip install --quiet --disable-pip-version-check ".[test]"
-	@$(VENV)/newest/bin/python -m docs.newest $(QUICK)
+	$(VENV)/newest/bin/python -m pip freeze --exclude-editable
+	$(VENV)/newest/bin/profet predict sample_traces/vgg16-224px-b16-g3s.json --anchor g3s.xlarge > /dev/null
+	$(VENV)/newest/bin/python -m pytest -q $(QUICK) tests/pages/test_pages.py tests/benchmarks
 
 coverage: $(VENV)/all.done ## line and branch coverage of profet_core and the readers by the tests that need no browser
 	$(ONE_THREAD) $(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ALONE:%=--ignore %) --ignore tests/browser --ignore tests/deploy \

@@ -65,14 +65,6 @@ def served(
 
 
 @contextmanager
-def served_package(command: Path) -> Iterator[str]:
-    """Serve the app by an installed `profet`; yields its address and stops it at the end."""
-    port = free_port()
-    with _running([str(command), "app", "--port", str(port)], f"http://127.0.0.1:{port}/_stcore/health", {}):
-        yield f"http://127.0.0.1:{port}"
-
-
-@contextmanager
 def served_endpoint(workers: int = 1, **environment: str) -> Iterator[int]:
     """Serve the endpoint alone on a free port, healthy or not; yields the port and stops it at the end."""
     port = free_port()

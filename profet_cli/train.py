@@ -366,7 +366,6 @@ VALIDATED = {
     "cells": "error by number of cells of a new GPU: each profiled GPU in turn, networks held out",
     "estimate": "networks without a profile: the paper's tests and ours",
     "steps": "one answer by name, by profile and from each repeat; larger batches; published speeds of GPUs not seen",
-    "manycore": "many-core models against published predictions",
     "scaleout": "several GPUs: a network, a GPU, a source or a number of GPUs left out",
 }
 

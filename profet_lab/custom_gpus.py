@@ -12,15 +12,13 @@ from profet_core.catalog.gpus import FP32, PLAIN, Gpu, canonical
 from profet_core.catalog.hosts import Host, host_named
 from profet_core.errors import InputError
 from profet_core.files import shipped_folder
-from profet_core.layers.gpu_effects import MEASURED, KnownStep, effects_by_steps
-from profet_core.layers.networks import measured_counts, measured_networks
+from profet_core.layers.gpu_effects import MEASURED, effects_by_steps, known_step
+from profet_core.layers.networks import PROFET, measured_counts, measured_networks
 from profet_core.layers.rates import (
     CALIBRATED_VERSION,
     RateModel,
     UserEffects,
     calibrated_content,
-    case_key,
-    case_of,
     mode_of,
     rate_model_of,
 )
@@ -75,26 +73,33 @@ def _measured_effects(dataset: Dataset, instance: str, models: Models) -> UserEf
     ran = [name for name in (*_FRAMEWORKS, *sorted(set(cells["framework"]))) if name in set(cells["framework"])]
     if not ran:
         raise DataError("none of its cells ran to the end")
-    cells = cells[(cells["framework"] == ran[0]) & ("PROFET " + cells["model"]).isin(measured_networks())]
+    cells = cells[(cells["framework"] == ran[0]) & (PROFET + cells["model"]).isin(measured_networks())]
     if cells.empty:
         raise DataError("none of its cells is of a network that is known by its layers")
     table = cells.groupby([*WORKLOAD, "precision"], as_index=False)["batch_latency_ms"].median()
-    is_tensorflow = ran[0] in _PROFETS_FRAMEWORKS
-    steps = steps_of(model, table, gpu, host_named(facts.host, gpu.compute_capability))
+    machine = gpu, host_named(facts.host, gpu.compute_capability)
+    return effects_of_cells(model, table, machine, instance, is_tensorflow=ran[0] in _PROFETS_FRAMEWORKS)
+
+
+def effects_of_cells(
+    model: RateModel, cells: pd.DataFrame, machine: tuple[Gpu, Host], instance: str, *, is_tensorflow: bool
+) -> UserEffects:
+    """Return effects of a GPU by workloads that an instance ran.
+
+    Parameters
+    ----------
+    cells : columns `WORKLOAD`, precision and batch_latency_ms.
+    is_tensorflow : PROFET's cells of these networks on other GPUs say what they take there, by its framework alone.
+    """
+    gpu, steps = machine[0], []
+    for row in cells.to_dict("records"):
+        counts, mode = measured_counts(row["model"], int(row["pixels"])), canonical(row["precision"]) or FP32
+        name = PROFET + row["model"] if is_tensorflow else row["model"]
+        size = int(row["batch_size"]), mode_of(gpu, mode, PLAIN)
+        steps.append(known_step(model, name, counts, *size, machine, row["batch_latency_ms"]))
     effects = effects_by_steps(model, gpu, steps, MEASURED, model.measured if is_tensorflow else None)
     values = {name: getattr(effects, name) for name in effects.__struct_fields__}
-    return UserEffects(**values, instance=instance, networks=table["model"].nunique())
-
-
-def steps_of(model: RateModel, table: pd.DataFrame, gpu: Gpu, host: Host) -> list[KnownStep]:
-    """Measured workloads as steps of a GPU, with columns `WORKLOAD`, precision and batch_latency_ms."""
-    steps = []
-    for row in table.to_dict("records"):
-        counts, batch_size = measured_counts(row["model"], int(row["pixels"])), int(row["batch_size"])
-        mode = mode_of(gpu, canonical(row["precision"]) or FP32, PLAIN)
-        log_sd = model.log_sds[case_key(case_of(counts), mode, batch_size)]
-        steps.append(KnownStep(row["model"], counts, batch_size, mode, host, row["batch_latency_ms"], log_sd))
-    return steps
+    return UserEffects(**values, instance=instance, networks=cells["model"].nunique())
 
 
 def _specs(models: Models, name: str) -> Gpu:

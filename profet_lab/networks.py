@@ -173,35 +173,13 @@ def _recorder(layers: list[Layer]) -> Any:
     class Recorder(TorchDispatchMode):
         def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             operator = function.__name__.partition(".")[0]
-            output = _quickly(operator, args)
-            if output is None:
-                output = function(*args, **(kwargs or {}))
+            output = function(*args, **(kwargs or {}))
             layer = _layer(operator.rstrip("_"), args, output)
             if layer is not None:
                 layers.append(layer)
             return output
 
     return Recorder()
-
-
-def _quickly(operator: str, args: Sequence[Any]) -> Any:
-    """Return outputs of the most frequent operators, which are slow on the meta device; None for others."""
-    import torch
-
-    name = operator.rstrip("_")
-    if name == "native_batch_norm":
-        features = args[0].new_empty(args[0].shape[1])
-        return torch.empty_like(args[0]), features, features
-    if name == "native_layer_norm":
-        sides = args[0].dim() - len(args[1])
-        mean = args[0].new_empty((*args[0].shape[:sides], *[1] * len(args[1])))
-        return args[0].new_empty(args[0].shape), mean, mean
-    is_other = name.endswith("softmax") or name in ("native_dropout", "pow", "bernoulli")
-    is_unary = _FUNCTIONS.fullmatch(name) and not is_other
-    others = [tensor for tensor in args[1:] if isinstance(tensor, torch.Tensor)]
-    if is_unary or (name in ("add", "mul") and all(tensor.shape == args[0].shape for tensor in others)):
-        return args[0] if operator.endswith("_") else torch.empty_like(args[0])
-    return None
 
 
 def _layer(operator: str, args: Sequence[Any], output: Any) -> Layer | None:

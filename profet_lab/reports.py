@@ -9,7 +9,8 @@ import json
 import math
 import string
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from pathlib import Path
@@ -28,7 +29,6 @@ from profet_core.layers.rates import load_rates
 from profet_core.prediction.checks import TYPICAL_RATIO
 from profet_core.prediction.models import Models, load_models
 from profet_core.prediction.transfer import load_transfer
-from profet_core.training import many_core
 from profet_core.training.memory import MemoryModel, load_memory
 from profet_core.training.scaling_model import ScaleoutModel, load_scaleout
 from profet_lab.cells import measured_cells_report
@@ -86,7 +86,7 @@ class ReportPart(Struct, frozen=True):
     ----------
     make : the report.
     section : the report and the models' folder -> values for the block of the card's template that has the part's name.
-    report_name : of the file beside the models; empty if there is none.
+    report_name : of the file beside the models.
     judged : name of what it judges -> its checksum in a folder of models, which the report has too.
     """
 
@@ -110,7 +110,7 @@ class ReportPart(Struct, frozen=True):
         if "models" in self.judged:
             data = json.dumps(content, separators=(",", ":")) + "\n"
             write_whole(models / self.report_name, data.encode())
-        elif self.report_name:
+        else:
             content = signed(report)
             write_signed(content, models / self.report_name)
         write_whole(models / CARD_NAME, model_card(models).encode())
@@ -208,7 +208,6 @@ PARTS = {
         "scaleout_validation.json",
         {"scaleout": lambda folder: load_scaleout(folder).checksum},
     ),
-    "manycore": ReportPart(lambda _: _manycore_report(), lambda report, _: _manycore_section(), ""),
 }
 
 
@@ -219,14 +218,9 @@ def model_card(folder: Path) -> str:
     """
     sections = [render("title")]
     for name, part in PARTS.items():
-        report: Report = {}
-        if part.report_name:
-            try:
-                report = read_report(folder / part.report_name, "", **part.checksums(folder))
-            except ArtifactError:
-                continue
-        sections.append(section(name, report, folder))
-    return "\n".join(sections)
+        with suppress(ArtifactError):
+            sections.append(section(name, read_report(folder / part.report_name, "", **part.checksums(folder)), folder))
+    return "\n".join([*sections, render("manycore")])
 
 
 def section(name: str, report: Report, folder: Path) -> str:
@@ -490,52 +484,6 @@ def _scaleout_section(report: Report, model: ScaleoutModel) -> dict[str, Any]:
         "parts": parts,
         "model": model,
         "factors": {name: math.exp(log_sd) for name, log_sd in model.log_sds.items()},
-    }
-
-
-#: Measured of the large network over one thread, and at how many threads.
-_SPEEDUP, _SPEEDUP_THREADS = 103.5, 244
-
-
-def _manycore_report() -> dict[str, Any]:
-    return {
-        "rows": [row for name in many_core.PUBLISHED for row in manycore_rows(name, many_core.PUBLISHED_THREADS)],
-        "speedup": manycore_rows("large", [_SPEEDUP_THREADS])[0],
-    }
-
-
-def manycore_rows(name: str, threads: Sequence[int]) -> list[dict[str, Any]]:
-    """Return rows of a published network over threads: minutes and speed-up by both models, and published minutes."""
-    network, published = many_core.PUBLISHED[name], many_core.PUBLISHED_PREDICTIONS_MIN[name]
-    return [
-        {
-            "network": name,
-            "threads": row["threads"],
-            "a_min": row["model_a"]["total_s"] / 60,
-            "b_min": row["model_b"]["total_s"] / 60,
-            "speedup_a": row["model_a"]["speedup"],
-            "speedup_b": row["model_b"]["speedup"],
-            "published_min": published.get(row["threads"]),
-        }
-        for row in many_core.manycore(network, many_core.training_of(network), threads)
-    ]
-
-
-def _manycore_section() -> dict[str, Any]:
-    report = _manycore_report()
-    published = [row for row in report["rows"] if row["published_min"] is not None]
-    return {
-        "published": len(published),
-        "same_digits": all(f"{row['a_min']:.1f}" == f"{row['published_min']:.1f}" for row in published),
-        "compared": [
-            row | {"apart_percent": 100 * (row["a_min"] / row["b_min"] - 1)}
-            for row in report["rows"]
-            if row["threads"] in (240, 3840)
-        ],
-        "speedup": report["speedup"],
-        "published_speedup": _SPEEDUP,
-        "processor": many_core.PROCESSOR,
-        "cores": many_core.CORES,
     }
 
 

@@ -11,7 +11,7 @@ from profet_core.catalog.custom_gpus import CustomGpu, SpeedPoint, ThroughputPoi
 from profet_core.catalog.gpus import FP32, PLAIN, TF32, Gpu, load_gpus
 from profet_core.catalog.hosts import host_named
 from profet_core.errors import InputError
-from profet_core.layers.gpu_effects import STATED, KnownStep, effects_by_specs, effects_by_steps
+from profet_core.layers.gpu_effects import STATED, effects_by_specs, effects_by_steps, known_step
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import counts_of, network_name, shared_name
 from profet_core.layers.rates import (
@@ -19,8 +19,6 @@ from profet_core.layers.rates import (
     Mode,
     RateModel,
     UserEffects,
-    case_key,
-    case_of,
     has_rates,
     mode_of,
     rate_model_of,
@@ -95,9 +93,7 @@ def _custom_effects(model: RateModel, own: CustomGpu) -> GpuEffects:
     _check_throughput(gpu, point, counts)
     _check_speed(gpu, _work_ms(model, load_gpus()[REFERENCE_GPU], counts, point.batch_size, FP32) / point.step_ms)
     mode, host = mode_of(gpu, point.precision, PLAIN), host_named("", gpu.compute_capability)
-    ratios, shares = model.known.corrections(shared_name(network), [gpu.name], [mode], point.batch_size, point.pixels)
-    log_sd = model.log_sds[case_key(case_of(counts), mode, point.batch_size)] * math.sqrt(shares.item())
-    step = KnownStep(network, counts, point.batch_size, mode, host, point.step_ms, log_sd, ratios.item())
+    step = known_step(model, shared_name(network), counts, point.batch_size, mode, (gpu, host), point.step_ms)
     effects = effects_by_steps(model, gpu, [step], STATED)
     return _stated(
         effects,

@@ -6,6 +6,7 @@ steps does.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from enum import StrEnum
 from functools import cache
@@ -31,6 +32,8 @@ from profet_core.layers.rates import (
     RateModel,
     UserEffects,
     calibrated_gpus,
+    case_key,
+    case_of,
     has_rates,
     rate_model_of,
 )
@@ -57,6 +60,21 @@ class KnownStep(NamedTuple):
     latency_ms: float
     log_sd: float
     log_ratio: float = 0.0
+
+
+def known_step(
+    model: RateModel,
+    network: str,
+    counts: Counts,
+    batch_size: int,
+    mode: Mode,
+    machine: tuple[Gpu, Host],
+    latency_ms: float,
+) -> KnownStep:
+    """Return a step with what is known of its network on other GPUs; `network` : as `MeasuredRatios` calls it."""
+    ratios, shares = model.known.corrections(network, [machine[0].name], [mode], batch_size, counts.pixels)
+    log_sd = model.log_sds[case_key(case_of(counts), mode, batch_size)] * math.sqrt(shares.item())
+    return KnownStep(network, counts, batch_size, mode, machine[1], latency_ms, log_sd, ratios.item())
 
 
 class Prior(NamedTuple):

@@ -256,6 +256,9 @@ class StepMachines:
         self._wanted_gpus = np.array([gpu.name for gpu in twins])
         self._generations = np.array([gpu.compute_capability or 0.0 for gpu in twins])
         gpu_log_sd = np.array([model.gpu_log_sd(gpu.name) for gpu in twins])
+        # Steps that a user measured have the user's program and host.
+        calibrated = model.calibrated
+        self._is_calibrated = np.array([gpu.name in calibrated for gpu, _ in wanted])
         is_other = np.array([gpu.name not in model.transformer_gpus for gpu in twins])
         #: By whether the network is a transformer.
         self._gpu_log_sd = {False: gpu_log_sd, True: np.hypot(gpu_log_sd, _OTHER_GPU_LOG_SD * is_other)}
@@ -368,11 +371,12 @@ class StepMachines:
         """Return steps of the wanted rows, with their uncertainty; `shares` of the networks' variance are left."""
         model, network, batch_size, rows = self._model, step.network, step.batch_size, self._rows
         modes = np.array(self._modes_of(step), int)[self._gpu_at[rows]]
-        case, is_measured, number = case_of(network), _is_measured(step), len(rows)
+        case, number = case_of(network), len(rows)
+        of_program = self._is_calibrated | _is_measured(step)
         # How far a recorded step moves others must not jump with their batch.
         doubted_batch = batch_size if step.as_measured is None else max(batch_size, SMALL_BATCH)
         shared_log_sd = combined_sd(
-            0.0 if is_measured else model.source_log_sd,
+            np.where(of_program, 0.0, model.source_log_sd),
             _FUSED_LOG_SD if case is Case.TRANSFORMER else 0.0,
             _FROZEN_LOG_SD if step.frozen_backbone else 0.0,
             CHECKPOINTING[case is Case.TRANSFORMER].time_log_sd if step.checkpointing else 0.0,
@@ -395,8 +399,8 @@ class StepMachines:
             start_ms=parts.start_ms[rows],
             network_log_sd=np.hypot(log_sds * np.sqrt(shares[self._gpu_at[rows]]), small_log_sd),
             gpu_log_sd=self._gpu_log_sd[case is Case.TRANSFORMER],
-            launch_log_sd=self._log_sd if is_measured else np.hypot(self._log_sd, model.launch_log_sd),
-            shared_log_sd=np.full(number, shared_log_sd),
+            launch_log_sd=np.where(of_program, self._log_sd, np.hypot(self._log_sd, model.launch_log_sd)),
+            shared_log_sd=shared_log_sd,
             kernels_log_sd=np.full(number, KERNELS_LOG_SD if step.is_read else 0.0),
             removed=np.zeros(number),
         )

@@ -1,14 +1,13 @@
 """Steps on held-out GPUs by profile: each profiled one as target and as anchor, and published steps of others.
 
-Of a held-out GPU the rates saw one step of ResNet-50. No reader saw the requested network.
+A held-out GPU is a new one, on which a user measured one step of ResNet-50. No reader saw the requested network.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from copy import copy
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,11 +20,13 @@ from profet_core.latency import quantile
 from profet_core.layers.by_name import read_step
 from profet_core.layers.class_times import Place, log_group_factors
 from profet_core.layers.rates import Mode, RateModel, rate_model, rate_model_of
+from profet_core.layers.steps import GpuOnHost
 from profet_core.prediction.counts import MEASURED_LOG_SD, PREDICTED_LOG_SD, Asked, Recorded
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import predict
 from profet_core.prediction.sizes import BATCH_SIZES, curves_at
-from profet_lab.estimate_fit import PROFET, Problem, fit, problem
+from profet_lab.custom_gpus import effects_of_cells
+from profet_lab.estimate_fit import PROFET, fit, problem
 from profet_lab.estimate_report import coefficients
 from profet_lab.measurements.tables import WORKLOAD
 from profet_lab.tasks import Progress, run_tasks
@@ -52,17 +53,11 @@ def held_out_gpus(
     rows : as `estimate_fit.estimate_rows` has them.
     predicted_ms : anchor, target and workload -> latency by members that didn't see the network.
     """
-    fit_problem = problem(rows)
-    fitted, names = fit(fit_problem), [str(name) for name in np.unique(medians.architectures)]
-    found = run_tasks(fit_readers, [(medians, medians.architectures != name, name) for name in names])
-    readers = dict(zip(names, found, strict=True))
-    tasks = [(fit_problem.subset(~_of_gpu(models, fit_problem, name)), fitted) for name in medians.instances]
-    fits = run_tasks(fit, tasks, progress=progress, threads=True)
+    readers, names = readers_without_networks(medians), medians.instances
     judged = []
-    for name, (learned, _), effects in zip(medians.instances, tasks, fits, strict=True):
-        without = copy(models)
-        without.__dict__["rates"] = fitted_rates(learned, effects, rate_model_of(models))
-        judged += _judged(without, medians, readers, predicted_ms, name)
+    for name, rates in rates_without_gpus(models, rows, names, progress).items():
+        with_new, place = with_new_gpu(models, rates, medians, name, np.flatnonzero(medians.benchmark))
+        judged += _judged(with_new, medians, readers, predicted_ms, name, place)
     table = pd.DataFrame(judged)
     targets, anchors = (table[table["role"] == role] for role in ("target", "anchor"))
     by_target = _directions(targets, "target")
@@ -72,20 +67,38 @@ def held_out_gpus(
         row["one_constant"] = _mape(log_ratio[medians.benchmark][0] - log_ratio)
     constants = [row["one_constant"] for row in by_target["directions"]]
     by_target["mean"]["one_constant"] = float(np.mean(constants))
+    of_known = [row for name in names for row in _judged(models, medians, readers, predicted_ms, name)]
+    roles: Any = pd.DataFrame(of_known).groupby("role")
     return {
         "left_out_gpus": by_target,
         "left_out_anchors": _directions(anchors, "anchor"),
-        "known_gpus": known_gpus(models, medians, readers, predicted_ms),
+        # By rates that know the GPU, as those of GPUs with many published steps do.
+        "known_gpus": {role: figures(part) for role, part in roles},
     }
 
 
-def known_gpus(
-    models: Models, medians: InstanceSteps, readers: Readers, predicted_ms: Mapping[tuple[Any, ...], float]
-) -> dict[str, dict[str, float]]:
-    """Figures as target and as anchor by rates that know the GPU, as those of GPUs with many published steps do."""
-    judged = [row for name in medians.instances for row in _judged(models, medians, readers, predicted_ms, name)]
-    roles: Any = pd.DataFrame(judged).groupby("role")
-    return {role: figures(part) for role, part in roles}
+def readers_without_networks(medians: InstanceSteps) -> Readers:
+    """Fit readers that didn't see a network, of each."""
+    names = [str(name) for name in np.unique(medians.architectures)]
+    tasks = [(medians, medians.architectures != name, name) for name in names]
+    return dict(zip(names, run_tasks(fit_readers, tasks), strict=True))
+
+
+def rates_without_gpus(
+    models: Models, rows: pd.DataFrame, instances: Sequence[str], progress: Progress | None = None
+) -> Mapping[str, RateModel]:
+    """Fit rates that saw no step of a profiled instance's GPU, of each, with the intervals of those that ship."""
+    like, every = rate_model_of(models), problem(rows)
+    fitted = fit(every)
+    gpus = [models.transfer.profiled[name].gpu for name in instances]
+    learned = [every.subset((every.rows["gpu"] != gpu).to_numpy()) for gpu in gpus]
+    fits = run_tasks(fit, [(part, fitted) for part in learned], progress=progress, threads=True)
+    names = ("unknown_gpu_log_sd", "source_log_sd", "launch_log_sd", "log_sds")
+    intervals = {name: getattr(like, name) for name in names}
+    least_known = dict.fromkeys((False, True), max(gpu.log_sd for gpu in like.gpus.values()))
+    contents = [coefficients(part, effects, least_known) for part, effects in zip(learned, fits, strict=True)]
+    rates = [rate_model({**content, **intervals, "fitted_on": {}, "checksum": ""}) for content in contents]
+    return dict(zip(instances, rates, strict=True))
 
 
 def members_ms(models: Models) -> Mapping[tuple[Any, ...], float]:
@@ -95,19 +108,28 @@ def members_ms(models: Models) -> Mapping[tuple[Any, ...], float]:
     return dict(medians.to_dict())
 
 
-def _of_gpu(models: Models, fit_problem: Problem, instance: str) -> np.ndarray:
-    """Rows of an instance's GPU, but its cell of the benchmark."""
-    rows = fit_problem.rows
-    is_known = (rows["source"] == PROFET) & (rows[["network", "pixels", "batch_size"]] == [*BENCHMARK]).all(axis=1)
-    return ((rows["gpu"] == models.transfer.profiled[instance].gpu) & ~is_known).to_numpy()
+def places_of(models: Models) -> dict[str, GpuOnHost]:
+    """Profiled instance -> its GPU in its host."""
+    return {name: (models.transfer.gpus[row.gpu], row.host) for name, row in models.transfer.profiled.items()}
 
 
-def fitted_rates(learned: Problem, effects: np.ndarray, like: RateModel) -> RateModel:
-    """Rates by a fit, with the intervals of others."""
-    names = ("unknown_gpu_log_sd", "source_log_sd", "launch_log_sd", "log_sds")
-    least_known = max(gpu.log_sd for gpu in like.gpus.values())
-    content = coefficients(learned, effects, dict.fromkeys((False, True), least_known))
-    return rate_model({**content, **{name: getattr(like, name) for name in names}, "fitted_on": {}, "checksum": ""})
+def with_new_gpu(
+    models: Models, rates: RateModel, medians: InstanceSteps, instance: str, cells: np.ndarray
+) -> tuple[Models, GpuOnHost]:
+    """Return models with an instance's GPU as a new one that a user measured, and that GPU in its host.
+
+    Parameters
+    ----------
+    rates : that saw no step of it.
+    cells : rows of the workloads that were measured on it.
+    """
+    gpu, host = places_of(models)[instance]
+    place = replace(gpu, name=f"New {gpu.name}"), host
+    measured = medians.workloads.assign(precision=FP32, batch_latency_ms=medians.latency_ms[instance]).iloc[cells]
+    effects = effects_of_cells(rates, measured, place, instance, is_tensorflow=True)
+    with_new = models.with_transfer(models.transfer)
+    with_new.__dict__["rates"] = rates.with_gpus({place[0].name: effects})
+    return with_new, place
 
 
 def _judged(
@@ -116,40 +138,73 @@ def _judged(
     readers: Readers,
     predicted_ms: Mapping[tuple[Any, ...], float],
     held_out: str,
+    place: GpuOnHost | None = None,
 ) -> list[dict[str, Any]]:
-    """Log errors and half-widths of the intervals of steps to and from an instance."""
+    """Log errors and half-widths of the intervals of steps to and from an instance.
+
+    Parameters
+    ----------
+    place : as `with_new_gpu` returns it; None: the rates know the GPU.
+    """
     transfer, others = models.transfer, [name for name in medians.instances if name != held_out]
+    places = places_of(models) | ({} if place is None else {held_out: place})
     # Profiles of the held-out GPU are read as if they had been recorded there.
     reference = transfer.reference if held_out != transfer.reference else others[-1]
-    here, there = (
-        Place(transfer.gpus[transfer.profiled[name].gpu], Mode.FP32, True, name) for name in (held_out, reference)
-    )
-    factors = np.exp(log_group_factors(rate_model_of(models), here, there))
-    ways = [(anchor, anchor, np.ones(len(factors)), [held_out], "target") for anchor in others]
-    ways.append((held_out, reference, factors, others, "anchor"))
-    places = {name: (transfer.gpus[row.gpu], row.host) for name, row in transfer.profiled.items()}
+    here = Place(places[held_out][0], Mode.FP32, place is None, held_out if place is None else "")
+    there = Place(places[reference][0], Mode.FP32, True, reference)
+    scale = np.exp(log_group_factors(rate_model_of(models), here, there))
     rows: list[dict[str, Any]] = []
-    workloads: Any = enumerate(medians.workloads.itertuples())
-    for number, workload in workloads:
-        models.__dict__["transfer"] = replace(transfer, readers=readers[workload.model])
-        asked = Asked(FP32, PLAIN, int(workload.batch_size), int(workload.pixels))
-        for anchor, read_as, scale, targets, role in ways:
-            groups_ms = scale * medians.with_latency[anchor].groups_ms[number]
-            recorded = Recorded(*places[anchor], asked, float(medians.latency_ms[anchor][number]), MEASURED_LOG_SD)
-            counted = read_step(models, read_as, groups_ms, recorded, AS_MEASURED)
-            known = [name for name in others if role == "target" and name != anchor]
-            size = workload.model, workload.pixels, workload.batch_size
-            predicted = [
-                Recorded(*places[name], asked, predicted_ms[anchor, name, *size], PREDICTED_LOG_SD) for name in known
-            ]
-            on = [places[name] for name in targets]
-            steps_at = counted.on(on, asked, [recorded, *predicted], as_recorded=True)
-            steps = steps_at(asked.batch_size, asked.pixels)
-            for place, name in enumerate(targets):
-                error = float(np.log(steps.latency_ms[place] / medians.latency_ms[name][number]))
-                half = float(quantile() * steps.log_sd[place])
-                rows.append({"role": role, "anchor": anchor, "target": name, "error": error, "half": half})
+    for network, network_readers in readers.items():
+        judge = Judge(models.with_transfer(replace(transfer, readers=network_readers)), medians, places, predicted_ms)
+        for row in np.flatnonzero(medians.architectures == network).tolist():
+            rows += [error | {"role": "target"} for anchor in others for error in judge.errors(row, anchor, [held_out])]
+            rows += [error | {"role": "anchor"} for error in judge.errors(row, held_out, others, reference, scale)]
     return rows
+
+
+class Judge(NamedTuple):
+    """What judges steps on some instances by profiles recorded on others.
+
+    Attributes
+    ----------
+    models : whose readers didn't see the network.
+    places : instance -> its GPU in its host.
+    predicted_ms : as `members_ms` reads them; of instances whose GPU is none of the profiled ones none counts.
+    """
+
+    models: Models
+    medians: InstanceSteps
+    places: Mapping[str, GpuOnHost]
+    predicted_ms: Mapping[tuple[Any, ...], float]
+
+    def errors(
+        self, row: int, anchor: str, targets: Sequence[str], read_as: str = "", scale: np.ndarray | float = 1.0
+    ) -> list[dict[str, Any]]:
+        """Log error of one workload's step on each target, and half the interval.
+
+        Parameters
+        ----------
+        read_as : instance whose reader reads the profile, its times scaled; empty: the anchor.
+        """
+        medians, places, workload = self.medians, self.places, self.medians.workloads.iloc[row]
+        asked = Asked(FP32, PLAIN, int(workload["batch_size"]), int(workload["pixels"]))
+        recorded = Recorded(*places[anchor], asked, float(medians.latency_ms[anchor][row]), MEASURED_LOG_SD)
+        groups_ms = scale * medians.with_latency[anchor].groups_ms[row]
+        counted = read_step(self.models, read_as or anchor, groups_ms, recorded, AS_MEASURED)
+        profiled, size = self.models.transfer.profiled_gpus, (workload["model"], asked.pixels, asked.batch_size)
+        predicted = [
+            Recorded(*places[name], asked, self.predicted_ms[anchor, name, *size], PREDICTED_LOG_SD)
+            for name in medians.instances
+            if not read_as and name not in (anchor, *targets)
+        ]
+        on, in_profets = [places[name] for name in targets], places[targets[0]][0].name in profiled
+        steps = counted.on(on, asked, [recorded, *predicted], as_recorded=in_profets)(asked.batch_size, asked.pixels)
+        measured_ms = np.array([medians.latency_ms[name][row] for name in targets])
+        errors, halves = np.log(steps.latency_ms / measured_ms), quantile() * steps.log_sd
+        return [
+            {"anchor": anchor, "target": target, "error": float(error), "half": float(half)}
+            for target, error, half in zip(targets, errors, halves, strict=True)
+        ]
 
 
 def _directions(table: pd.DataFrame, held_out: str) -> dict[str, Any]:

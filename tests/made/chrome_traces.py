@@ -4,59 +4,9 @@ from __future__ import annotations
 
 import json
 
-PID = 17
+from benchmarks.made_trace import call, cuda_step, event, kernel, op, step
 
-
-def event(category: str, name: str, begin_us: float, duration_us: float, tid: int = 1, **args: object) -> dict:
-    pid = 0 if category in ("kernel", "gpu_memcpy", "gpu_memset") else PID
-    made = {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": begin_us, "dur": duration_us}
-    return made | {"args": args}
-
-
-def op(name: str, begin_us: float, duration_us: float, tid: int = 1, **args: object) -> dict:
-    return event("cpu_op", name, begin_us, duration_us, tid, **args)
-
-
-def call(correlation: int, begin_us: float, tid: int = 1) -> dict:
-    return event("cuda_runtime", "cudaLaunchKernel", begin_us, 3, tid, correlation=correlation)
-
-
-def kernel(name: str, correlation: int, begin_us: float, duration_us: float, category: str = "kernel") -> dict:
-    # The external id is that of another operation, as it was seen in real traces.
-    args = {"correlation": correlation, "External id": 1, "stream": 7}
-    return event(category, name, begin_us, duration_us, 7, **args)
-
-
-def step(number: int, begin_us: float, duration_us: float) -> dict:
-    return event("user_annotation", f"ProfilerStep#{number}", begin_us, duration_us)
-
-
-def cuda_step(number: int, at: float) -> list[dict]:
-    """One training step of 1,000 us from `at`: convolution, activation, gradient on autograd's thread, a copy."""
-    link = 100 * number
-    return [
-        step(number, at, 1000),
-        op("aten::conv2d", at + 100, 100),
-        op("aten::cudnn_convolution", at + 110, 60),
-        call(link + 1, at + 120),
-        kernel("implicit_convolve_sgemm", link + 1, at + 130, 200),
-        op("aten::relu", at + 300, 20),
-        op("aten::clamp_min", at + 305, 10),
-        call(link + 2, at + 310),
-        kernel("vectorized_elementwise_kernel", link + 2, at + 340, 30),
-        op("autograd::engine::evaluate_function: ConvolutionBackward0", at + 400, 200, 2),
-        op("ConvolutionBackward0", at + 410, 180, 2),
-        op("aten::convolution_backward", at + 420, 150, 2),
-        call(link + 3, at + 430, 2),
-        kernel("cudnn_dgrad_engine", link + 3, at + 450, 80),
-        call(link + 4, at + 450, 2),
-        kernel("cudnn_wgrad_engine", link + 4, at + 540, 120),
-        call(link + 5, at + 470, 2),
-        kernel("nchwToNhwcKernel", link + 5, at + 660, 10),
-        op("aten::copy_", at + 700, 20),
-        call(link + 6, at + 705),
-        kernel("Memcpy HtoD (Pageable -> Device)", link + 6, at + 720, 40, "gpu_memcpy"),
-    ]
+__all__ = ["call", "cuda_step", "event", "kernel", "op", "step"]
 
 
 def update(at: float, duration_us: float = 20, optimizer: str = "SGD") -> dict:

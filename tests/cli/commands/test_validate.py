@@ -9,8 +9,6 @@ import shutil
 import pytest
 from msgspec.structs import replace
 
-from profet_lab.reports import manycore_rows
-
 CARD_NAME = "MODEL_CARD.md"
 
 
@@ -41,7 +39,7 @@ def measured(monkeypatch, models):
         # Parts in the order of their names; one of them is what is done.
         ("--scaleout --scaler --gpus", "--gpus validates"),
         ("--scaleout --gpus --anchor g3s.xlarge", "remove --anchor, --scaleout"),
-        ("--manycore --method profet --gpus --real DIR", "remove --method, --manycore, --real."),
+        ("--steps --method profet --gpus --real DIR", "remove --method, --real, --steps."),
         ("--real DIR --gpus --anchor T4", "remove --anchor, --real."),
     ],
 )
@@ -87,19 +85,6 @@ def test_report_and_card_are_written_beside_the_models(run, measured, models, na
     }
     day = re.compile(r"^Of \d{4}-\d\d-\d\d", re.M)
     assert day.sub("", (models / CARD_NAME).read_text()) == day.sub("", before_card)
-
-
-@pytest.mark.training
-def test_it_prints_the_card_and_writes_it(document, run, tmp_path):
-    answer = document("validate", "--manycore")
-    assert answer["speedup"] == manycore_rows("large", [244])[0] and len(answer["rows"]) == 33
-    status, out, _ = run("validate", "--manycore", "--card", "--models", tmp_path)
-    assert status == 0
-    rows = [line.split() for line in out.splitlines()]
-    assert ["large", "3840", "36.8", "18.0", "+104.2%"] in rows
-    assert "103.5; (a) gives 99.5, (b) 115.1" in " ".join(out.split())
-    card = (tmp_path / CARD_NAME).read_text(encoding="utf-8")
-    assert card.startswith("# Model card\n") and "| large | 3840 | 36.8 | 18.0 | +104.2% |" in card
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,20 @@ def test_published_networks_have_their_layers_flops_and_give_the_published_predi
     assert (*scaled, *contention_s) == pytest.approx((*network[1:-1], *network.contention_s))
     for threads, minutes in PUBLISHED_PREDICTIONS_MIN[name].items():
         assert f"{row(network, training_of(network), threads)['model_a']['total_s'] / 60:.1f}" == f"{minutes:.1f}"
+
+
+def test_the_model_card_has_both_models_figures(repository):
+    """Its section is written by hand, for nothing in it depends on the models."""
+    card = (repository / "models" / "MODEL_CARD.md").read_text(encoding="utf-8").partition("## Many-core processors")[2]
+    rows = re.findall(r"\| (\w+) \| (\d+) \| ([\d.]+) \| ([\d.]+) \| ([-+\d.]+)% \|", card)
+    assert len(rows) == 6
+    for name, threads, *figures in rows:
+        answer = row(PUBLISHED[name], training_of(PUBLISHED[name]), int(threads))
+        a_min, b_min = (answer[model]["total_s"] / 60 for model in ("model_a", "model_b"))
+        assert figures == [f"{a_min:.1f}", f"{b_min:.1f}", f"{100 * (a_min / b_min - 1):+.1f}"]
+    answer = row(LARGE, training_of(LARGE), 244)
+    a, b = (f"{answer[model]['speedup']:.1f}" for model in ("model_a", "model_b"))
+    assert f"(a) gives {a}, (b) {b}." in " ".join(card.split())
 
 
 def test_networks_are_scaled_in_the_logarithm():
