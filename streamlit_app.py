@@ -19,7 +19,7 @@ from streamlit import App
 from profet_core.answers.context import Context
 from profet_http.app import Api, SameOrigin, SecurityHeaders, SharedContext
 from ui.server import StaticFiles, content_policy, recorder_route, share_one_heap, warm_up
-from ui.streamlit_internals import keep_to_itself
+from ui.streamlit_internals import keep_to_itself, run_once
 
 
 def _context() -> Context:
@@ -37,8 +37,17 @@ async def _warmed_up(app: App) -> AsyncIterator[None]:
     """Load in a thread: meanwhile the browser gets the files of the page, and the first visitor waits for the rest."""
     async with api.lifespan(app):
         loading = asyncio.create_task(asyncio.to_thread(warm_up))
+        drawing = asyncio.create_task(_draw_after(loading))
         yield
+        drawing.cancel()
         await loading
+
+
+async def _draw_after(loading: asyncio.Task[None]) -> None:
+    """Draw the first answer, so that the page of the first visitor has it too."""
+    await asyncio.wait([loading])
+    if loading.exception() is None:
+        await run_once()
 
 
 share_one_heap()

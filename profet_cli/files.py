@@ -16,7 +16,7 @@ from profet_profiles.sandbox import read_guarded
 from profet_profiles.whole_files import open_to_read
 
 if TYPE_CHECKING:
-    from profet_core.layers.logs import TrainingLog
+    from profet_core.layers.measured import TrainingLog
     from profet_core.layers.network import Network
 
 #: A file that is read sooner than this shows no progress.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from msgspec import Struct
@@ -85,11 +84,16 @@ def quantile(level: float = LEVEL) -> float:
     >>> round(quantile(0.9), 3)
     1.645
     """
-    return _AT_LEVEL if level == LEVEL else NormalDist().inv_cdf((1 + level) / 2)
+    if level == LEVEL:
+        return _AT_LEVEL
+    # Late: commands start without it.
+    from statistics import NormalDist
+
+    return NormalDist().inv_cdf((1 + level) / 2)
 
 
-#: Every interval that is shown asks for it.
-_AT_LEVEL = NormalDist().inv_cdf((1 + LEVEL) / 2)
+#: At `LEVEL`: every interval that is shown asks for it.
+_AT_LEVEL = 1.6448536269514715
 
 
 def log_sd_of(log_half_width: Values, level: float = LEVEL) -> Values:

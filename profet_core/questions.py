@@ -19,8 +19,7 @@ from profet_core.catalog.instance import ON_DEMAND, SPOT
 from profet_core.catalog.interconnects import NAMED_LINKS
 from profet_core.catalog.launch import USUAL_COMMAND
 from profet_core.errors import InputError, nearest
-from profet_core.layers.logs import LOGS, TrainingLog
-from profet_core.layers.measured import LONGEST_TIME
+from profet_core.layers.measured import LOGS, LONGEST_TIME, TrainingLog
 from profet_core.training.cost import (
     INTERRUPTION_BANDS,
     JPEG_IMAGES_PER_S_PER_VCPU,
@@ -125,7 +124,9 @@ TrainingCode: TypeAlias = Annotated[
     ),
 ]
 ValidationImages: TypeAlias = Annotated[
-    int, Meta(ge=0, le=MAX_IMAGES), about("validation images per epoch (default: 0)", "N", needs=["images"])
+    int,
+    Meta(ge=0, le=MAX_IMAGES),
+    about("validation images per epoch, each a third of a training one (default: 0)", "N", needs=["images"]),
 ]
 Epochs: TypeAlias = Annotated[
     int, Meta(ge=1, le=MAX_EPOCHS), about("number of epochs (default: 1)", "N", needs=["images"])

@@ -21,7 +21,7 @@ from profet_core.catalog.hosts import Host, host_named
 from profet_core.errors import InputError
 from profet_core.latency import SMOOTH_MAX_POWER, smooth_max
 from profet_core.layers.network import Counts
-from profet_core.layers.networks import counts_of, measured_counts, named_network
+from profet_core.layers.networks import counts_of, measured_counts, named_network, shared_name
 from profet_core.layers.rates import (
     ELEMENTS,
     FLOPS,
@@ -295,8 +295,11 @@ _ROUND = 0.3
 #: of that in 2.9. Those rows are in no file here; their effect is a narrow prior: 0.37 of the end of a kernel gives the
 #: first ratio, 0.5 the second.
 _MODERN_KERNELS, _MODERN_YEARS = (math.log(0.4), 0.1), (2020.5, 2022.0)
-#: The same of launches; and of the ends of kernels by source.
-_MODERN_LAUNCHES, _KERNELS_BY_SOURCE = (0.0, 0.3), 0.5
+#: The same of launches, by the same comparison: steps of 12 images wait for both. And of the ends of kernels by source.
+_MODERN_LAUNCHES, _KERNELS_BY_SOURCE = (math.log(0.6), 0.3), 0.5
+#: Of a network, and of a source on one GPU: many rows share each, and are to count as few where GPUs, sources and kinds
+#: of work are told apart. What is answered has neither; `rates.MeasuredRatios` has what is known of networks.
+_NETWORK, _SOURCE_ON_GPU = 0.05, 0.05
 #: What a precision and code change of a whole group of kinds, and of one in it.
 _GROUP_BY_MODE = 0.4
 #: The same of tuned code besides channels-last: it fuses what moves values, and computes with the same kernels.
@@ -466,6 +469,8 @@ def known_generations(rows: pd.DataFrame) -> set[str]:
 
 def _add_kind(effects: _Effects, rows: pd.DataFrame, part: int, kind: str, peaks: np.ndarray) -> None:
     """Effects on the log cost of a kind of work."""
+    effects.add(rows, part, (0.0, _NETWORK), "network", rows["network"].map(shared_name))
+    effects.add(rows, part, (0.0, _SOURCE_ON_GPU), "source on", rows["source"], rows["place"])
     if kind in PRODUCTS:
         effects.add(rows, part, (0.0, _SOURCE), "source", rows["source"])
         effects.add(rows, part, _PRODUCT_COSTS[kind], "kind", kind)
@@ -611,12 +616,21 @@ def predicted_ms(fit_problem: Problem, effects: np.ndarray) -> np.ndarray:
 
 
 #: Effects that belong to a source.
-_OF_SOURCE = ("source", "kind of source", "group of source", "launch of source", "start of source", "launch on")
+_OF_SOURCE = (
+    *("source", "kind of source", "group of source", "source on"),
+    *("launch of source", "start of source", "launch on"),
+)
+
+
+def without_networks(keys: Sequence[Key], effects: np.ndarray) -> np.ndarray:
+    """Return the effects without those of networks."""
+    return np.where([key[0] == "network" for key in keys], 0.0, effects)
 
 
 def as_new_source(keys: Sequence[Key], effects: np.ndarray) -> np.ndarray:
-    """Return the effects without those of published sources: what an answer to a user takes."""
-    return np.where([key[0] in _OF_SOURCE and PROFET not in key for key in keys], 0.0, effects)
+    """Return the effects without those of networks and published sources: what an answer to a user takes."""
+    is_of_source = [key[0] in _OF_SOURCE and PROFET not in key for key in keys]
+    return np.where(is_of_source, 0.0, without_networks(keys, effects))
 
 
 def launch_log_sd(rows: pd.DataFrame, keys: Sequence[Key], effects: np.ndarray) -> float:

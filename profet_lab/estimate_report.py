@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import product
+from itertools import permutations, product
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
 from profet_core.catalog import load_gpus, load_shipped
-from profet_core.catalog.gpus import AMP, FP32, TF32, Gpu
+from profet_core.catalog.gpus import AMP, CODES, FP32, PRECISIONS, TF32, Gpu
 from profet_core.files import sha256_hex
 from profet_core.latency import LEVEL, log_sd_of, quantile
 from profet_core.layers.networks import PROFET as PROFET_PREFIX
@@ -43,6 +43,7 @@ from profet_core.layers.rates import (
     known_steps_in,
     load_rates,
     mode_of,
+    spec_log_costs,
 )
 from profet_lab.estimate_fit import (
     BENCHMARK,
@@ -67,6 +68,7 @@ from profet_lab.estimate_fit import (
     predicted_ms,
     problem,
     with_gpu_steps,
+    without_networks,
 )
 from profet_lab.measured_pairs import held_out_steps, pairs_report
 from profet_lab.measurements.tables import LATENCIES_FILE, Measurements
@@ -153,7 +155,7 @@ def held_out_rows(
         for kind, is_new_source in kinds.items():
             parts = []
             for fold, effects in zip(folds[name], fits, strict=True):
-                answered = as_new_source(fit_problem.keys, effects) if is_new_source else effects
+                answered = (as_new_source if is_new_source else without_networks)(fit_problem.keys, effects)
                 parts.append(_judged(fit_problem, fold, answered, is_known=name in _CORRECTED))
             found[kind] = pd.concat(parts).sort_index().assign(is_new_source=is_new_source)
     return found
@@ -181,11 +183,11 @@ def _corrections(known: MeasuredRatios, rows: pd.DataFrame) -> tuple[np.ndarray,
     found = np.zeros((2, len(rows)))
     names = known_as(rows).to_numpy(str)
     batches, pixels = (rows[size].to_numpy(int) for size in ("batch_size", "pixels"))
-    places, modes = rows["place"].to_numpy(str), rows["mode"].to_numpy(int)
+    generations, modes = capabilities(rows), rows["mode"].to_numpy(int)
     for name, batch, side in sorted(set(zip(names.tolist(), batches.tolist(), pixels.tolist(), strict=True))):
         some = (names == name) & (batches == batch) & (pixels == side)
         wanted = [Mode(mode) for mode in modes[some]]
-        found[:, some] = known.corrections(name, places[some].tolist(), wanted, batch, side)
+        found[:, some] = known.corrections(name, generations[some].tolist(), wanted, batch, side)
     return found[0], found[1]
 
 
@@ -275,15 +277,19 @@ def known_steps(rows: pd.DataFrame, log_ratios: np.ndarray) -> dict[str, Any]:
     is_step = (rows["starts"] == 1).to_numpy()
     rows, log_ratios = rows[is_step], log_ratios[is_step]
     network, networks = pd.factorize(known_as(rows), sort=True)
-    place, places = pd.factorize(rows["place"], sort=True)
     steps = rows[["mode", "batch_size", "pixels"]].assign(ratio=[_rounded(value) for value in log_ratios.tolist()])
     steps.insert(0, "network", network)
-    steps.insert(1, "place", place)
+    steps.insert(1, "generation", capabilities(rows))
     rows_by_step = sorted(map(list, steps.itertuples(index=False, name=None)))
-    found = {"networks": [*networks], "places": [*places], "steps": rows_by_step}
+    found = {"networks": [*networks], "steps": rows_by_step}
     known = known_steps_in({**found, "variances": dict.fromkeys(("measured", "others"), _VARIANCES)})
     variances = {name: likely_variances(known, is_profet=name == "measured") for name in ("measured", "others")}
     return {**found, "variances": variances}
+
+
+def capabilities(rows: pd.DataFrame) -> np.ndarray:
+    """Compute capability of each row's GPU; 0: it has none."""
+    return np.array([load_gpus()[gpu].compute_capability or 0.0 for gpu in rows["gpu"]])
 
 
 def known_as(rows: pd.DataFrame) -> pd.Series:
@@ -300,7 +306,7 @@ def likely_variances(known: MeasuredRatios, *, is_profet: bool) -> list[float]:
         rows = slice(start, end)
         if name.startswith(PROFET_PREFIX) == is_profet and end - start > 1:
             ratios = np.clip(known.log_ratios[rows], -_MAX_LOG_RATIO, _MAX_LOG_RATIO)
-            alike = known.alike(rows, known.log_sizes[rows], known.modes[rows], known.places[rows])
+            alike = known.alike(rows, known.log_sizes[rows], known.modes[rows], known.generations[rows])
             by_length.setdefault(end - start, []).append((*alike, ratios))
     # Networks with as many steps are decomposed at once.
     stacks = [[np.stack(each) for each in zip(*found, strict=True)] for found in by_length.values()]
@@ -308,9 +314,9 @@ def likely_variances(known: MeasuredRatios, *, is_profet: bool) -> list[float]:
     def surprise(logs: np.ndarray) -> float:
         everywhere, near, there, row = np.exp(logs)
         total = 0.0
-        for near_here, on_place, ratios in stacks:
+        for near_here, beside, ratios in stacks:
             noise = row * np.eye(ratios.shape[1])
-            roots = np.linalg.cholesky(everywhere + near * near_here + there * on_place + noise)
+            roots = np.linalg.cholesky(everywhere + near * near_here + there * beside + noise)
             whitened = np.linalg.solve(roots, ratios[..., None])
             total += float(np.log(np.diagonal(roots, axis1=1, axis2=2)).sum() + 0.5 * (whitened**2).sum())
         return total
@@ -508,10 +514,13 @@ def coefficients(fit_problem: Problem, fitted: np.ndarray, few_steps_log_sds: Ma
             part = part_of(kind)
             own = effect(f"kind on {specific}", kind, name) + effect(f"group on {specific}", group_of(kind), name)
             own += effect("speed", chip) + effect("speed", gpu) + (effect("speed", name) if name != gpu else 0.0)
+            own += effect("source on", PROFET, name)
             faster = effect("gpu", part, chip) + effect("gpu", part, gpu) if part else 0.0
             faster += of_generation(load_gpus()[gpu], part)
             logs.append(_rounded(own - faster))
         sizes = rows.loc[rows["gpu"] == gpu, "batch_size"]
+        if chip not in chips:
+            return {"log_costs": logs, "rows": 0}
         few_log_sd = few_steps_log_sds[generation_of(load_gpus()[gpu]) not in known]
         log_sd = 0.0 if len(sizes) >= OFTEN else _rounded(few_log_sd)
         if sizes.max() < SMALL_BATCH:
@@ -521,12 +530,14 @@ def coefficients(fit_problem: Problem, fitted: np.ndarray, few_steps_log_sds: Ma
     instances = sorted(set(rows["instance"]) - {""})
     gpu_of = {name: load_gpus().find(offers[name].gpu, offers[name].gpu_memory_gib).name for name in instances}
     source, launch, start = effect("source", PROFET), effect("launch"), effect("start")
+    powers = Powers(*(_rounded(effect("power", part)) for part in Powers._fields))
+    on_gpus = {gpu: effects_on(gpu, "GPU", gpu) for gpu in sorted(load_gpus())}
     return {
         "schema_version": RATES_VERSION,
         "kinds": list(KINDS),
         "log_costs": {mode.name: [_rounded(log_cost(kind, mode)) for kind in KINDS] for mode in Mode},
-        "powers": {part: _rounded(effect("power", part)) for part in Powers._fields},
-        "gpus": {gpu: effects_on(gpu, "GPU", gpu) for gpu in sorted(load_gpus()) if chip_of(gpu) in chips},
+        "powers": powers._asdict(),
+        "gpus": in_order(on_gpus, powers, {gpu: -of_generation(load_gpus()[gpu], "tensor") for gpu in on_gpus}),
         # Costs are of GPUs none of whose chip's steps are known, those on tensor cores of all.
         "generations": [
             {
@@ -567,6 +578,64 @@ def coefficients(fit_problem: Problem, fitted: np.ndarray, few_steps_log_sds: Ma
         "transformer_gpus": sorted(set(rows.loc[rows["case"] == Case.TRANSFORMER, "gpu"])),
         "known": known_steps(rows, np.log(rows["latency_ms"].to_numpy() / predicted_ms(fit_problem, answered))),
     }
+
+
+def is_no_slower(gpu: Gpu, other: Gpu) -> bool:
+    """Whether a GPU has to be as fast as another one: of its maker and line, no earlier, with no less of anything."""
+    generations = gpu.compute_capability, other.compute_capability
+    is_earlier = generations[0] is None or generations[1] is None or generations[0] < generations[1]
+    if line_of(gpu) != line_of(other) or (is_earlier and generations != (None, None)):
+        return False
+    mine, its = (
+        (
+            *(card.fp32_tflops, card.tf32_tensor_dense_tflops or 0.0, card.fp16_tensor_dense_tflops or 0.0),
+            *(card.bandwidth_gb_per_s, card.l2_mb, card.tdp_w),
+        )
+        for card in (gpu, other)
+    )
+    return mine > its and all(own >= others for own, others in zip(mine, its, strict=True))
+
+
+#: Times that all pairs are brought into order, each of which may undo another's.
+_ORDERINGS = 200
+
+
+def in_order(
+    effects: Mapping[str, dict[str, Any]], powers: Powers, log_tensor_costs: Mapping[str, float]
+) -> dict[str, dict[str, Any]]:
+    """Effects under which no kind of work costs more on a GPU than on one with no more of anything and no later.
+
+    Two GPUs whose steps say otherwise meet between, near the one with more of them: their tables had other hosts and
+    coolers. So no answer has to be put into order.
+
+    Parameters
+    ----------
+    log_tensor_costs : of the GPU's generation, on tensor cores besides.
+    """
+    gpus, names = load_gpus(), list(effects)
+    log_costs = np.array([effects[name]["log_costs"] for name in names])
+    trust = np.array([effects[name]["rows"] + 1.0 for name in names])
+    specs = {
+        mode: np.stack([spec_log_costs(powers, gpus[name], mode, log_tensor_costs[name]) for name in names])
+        for mode in Mode
+    }
+    pairs = []
+    for (row, better), (other, less) in permutations(enumerate(names), 2):
+        if is_no_slower(gpus[better], gpus[less]):
+            modes = {mode_of(gpus[better], precision, code) for precision, code in product(PRECISIONS, CODES)}
+            slack = np.min([specs[mode][other] - specs[mode][row] for mode in modes], axis=0)
+            pairs.append((row, other, slack))
+    for _ in range(_ORDERINGS):
+        most = 0.0
+        for row, other, slack in pairs:
+            over = np.maximum(log_costs[row] - log_costs[other] - slack, 0.0)
+            share = trust[other] / (trust[row] + trust[other])
+            log_costs[row] -= share * over
+            log_costs[other] += (1 - share) * over
+            most = max(most, float(over.max()))
+        if most < 10**-_DIGITS:
+            break
+    return {name: {**effects[name], "log_costs": logs} for name, logs in zip(names, log_costs.tolist(), strict=True)}
 
 
 def _rounded(value: float) -> float:

@@ -4,20 +4,21 @@
 
 A library's rows are counted from its own definitions, without weights: PyTorch's on the meta device, Keras' from the
 model's JSON. Rows of libraries that aren't named are kept, so that each can be counted where it is installed.
-`profet_core/layers/networks.csv.gz` is the same table, compressed.
+`profet_core/layers/networks.csv.gz` is the same table, a line a network.
 """
 
 from __future__ import annotations
 
 import csv
 import gzip
-import io
 import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from importlib import import_module
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -52,16 +53,22 @@ def main(libraries: Sequence[str]) -> int:
         with TABLE.open(encoding="utf-8", newline="") as file:
             rows += [row for row in csv.DictReader(file) if row["library"] not in libraries]
     rows.sort(key=lambda row: (LIBRARIES.index(row["library"]), row["network"].lower(), int(row["pixels"])))
-    text = io.StringIO(newline="")
-    table = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
-    table.writeheader()
-    table.writerows(rows)
-    data = text.getvalue().encode()
-    TABLE.write_bytes(data)
+    with TABLE.open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, COLUMNS, restval="", lineterminator="\n")
+        table.writeheader()
+        table.writerows(rows)
+    lines = [_packed(list(sizes)) for _, sizes in groupby(rows, itemgetter("library", "network"))]
     # No time and no file name: the same table gives the same bytes.
-    write_shipped(PACKED, gzip.compress(data, mtime=0))
-    print(f"{len({(row['library'], row['network']) for row in rows}):,} networks, {len(rows):,} rows.")
+    write_shipped(PACKED, gzip.compress("\n".join(lines).encode(), mtime=0))
+    print(f"{len(lines):,} networks, {len(rows):,} rows.")
     return 0
+
+
+def _packed(sizes: Sequence[Mapping[str, Any]]) -> str:
+    """Return a network's line of `PACKED`, its own size first."""
+    own, *others = sorted(sizes, key=lambda row: not int(row["default_size"]))
+    counts = ";".join(",".join(row[name] for name in VALUE_NAMES) for row in (own, *others))
+    return ",".join((own["library"], own["network"], own["size_step"], own["checkpoints"], counts))
 
 
 def _rows(

@@ -196,7 +196,7 @@ def _counted_us(counts: Counts, batch_size: int, instance: str, measured_us: Map
     models = load_models()
     profiled = models.transfer.profiled[instance]
     target = load_gpus()[profiled.gpu], profiled.host
-    work_ms, launch_ms, start_ms = rate_model_of(models).parts_ms(counts, batch_size, target, Mode.FP32, instance)
+    work_ms, launch_ms, start_ms = rate_model_of(models).parts_ms(counts, batch_size, target, Mode.FP32)
     kind_us = dict(zip(KINDS, (1e3 * work_ms).tolist(), strict=True))
     kind_us["convolution"] += sum(kind_us[kind] for kind in _CONVOLVES)
     times_us: dict[str, float] = {}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
+from typing import NamedTuple
 
 from profet_profiles.errors import InputError
 
@@ -146,8 +146,7 @@ def format_duration(seconds: float) -> str:
     return format_time(seconds) if seconds < 172_800 else f"{hours // 24:,} d {hours % 24} h"
 
 
-@dataclass(frozen=True, slots=True)
-class TimeUnit:
+class TimeUnit(NamedTuple):
     """A unit of time for display."""
 
     name: str

@@ -5,7 +5,9 @@ from __future__ import annotations
 import http.client
 import subprocess
 import sys
+import time
 import urllib.parse
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -66,4 +68,9 @@ def test_neither_a_starting_server_nor_a_browser_from_elsewhere_makes_it_ask_any
         connection.request("GET", "/_stcore/stream", headers={**upgrade, **key})
         assert connection.getresponse().status == 403
         connection.close()
+        # The first answer is drawn before anybody asks for it.
+        deadline = time.monotonic() + 60
+        while b"first-paint" not in urllib.request.urlopen(url).read():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
     assert asked.outside == set()

@@ -1,28 +1,20 @@
-"""Columns of the pages' result tables: the values of their rows, the cells that are read, and what exports have."""
+"""Columns of the pages' result tables, each declared once: which value of a row, how it is read, what exports have."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
 from msgspec.structs import replace
 
 from profet_core.catalog.collection import is_guess
 from profet_core.catalog.gpus import Gpus
-from profet_core.catalog.instance import cloud_words, price_source, price_words
+from profet_core.catalog.instance import Instance, cloud_words, price_source, price_words
 from profet_core.catalog.interconnects import load_interconnects
 from profet_core.latency import HOST_LIMITED, BasisWord
-from profet_core.training.cost import training_energy
+from profet_core.training.cost import Energy, training_energy
 from profet_core.training.memory import FitAnswer, Verdict, does_not_fit
-from profet_core.training.plans import (
-    COSTED_STEPS,
-    MEASURED_ERRORS_PCT,
-    Confidence,
-    Period,
-    Plan,
-    TotalInterval,
-    plan_confidence,
-)
-from profet_core.training.several_gpus import WholeNodePlan
+from profet_core.training.plans import COSTED_STEPS, MEASURED_ERRORS_PCT, Confidence, Period, Plan, plan_confidence
+from profet_core.training.several_gpus import ScaledStep, WholeNodePlan
 from profet_profiles.units import (
     TimeUnit,
     format_certainty,
@@ -34,7 +26,7 @@ from profet_profiles.units import (
     format_usd,
     format_usd_range,
 )
-from ui.tables import MISSING, Column, TableCell, Value
+from ui.tables import Column, TableCell
 
 #: What the dots of a basis mean.
 DOTS = "Mean error ●●● {:.0f}%, ●●○ {:.0f}%, ●○○ more.".format(
@@ -42,13 +34,6 @@ DOTS = "Mean error ●●● {:.0f}%, ●●○ {:.0f}%, ●○○ more.".format
 )
 #: A verdict as the table says it.
 _FIT = {Verdict.FITS: "Fits", Verdict.CANT_TELL: "May not fit", Verdict.DOES_NOT_FIT: "Doesn't fit"}
-#: Both ends of a row's interval; None without one.
-Ends = Sequence[tuple[float, float] | None]
-
-
-def _hidden(column: Column) -> Column:
-    """Return the column, shown only where it is chosen."""
-    return replace(column, by_default=False)
 
 
 def _offer_cell(plan: Plan, code: str = "") -> TableCell:
@@ -60,358 +45,257 @@ def _offer_cell(plan: Plan, code: str = "") -> TableCell:
     return TableCell(plan.name, beneath=", ".join(notes))
 
 
-def _offer_data(plans: Sequence[Plan]) -> dict[str, Sequence[Value]]:
-    """Offers in exports, as people and as programs name them, and the dates of their prices."""
-    columns = ("gpu", "gpu_count", "provider", "market")
-    return {
-        "name": [plan.phrase for plan in plans],
-        "instance": [plan.instance for plan in plans],
-        **{column: [getattr(plan.offer, column) for plan in plans] for column in columns},
-        "price_as_of": [plan.offer.as_of for plan in plans],
-    }
+def _node_cell(row: WholeNodePlan) -> TableCell:
+    return _offer_cell(row.plan, "" if row.nodes == 1 else f"{row.nodes} × {row.plan.code}")
 
 
-def _ends_data(low: str, ends: Ends) -> dict[str, Sequence[Value]]:
-    """Both ends in exports; `low` is the lower one's name."""
-    return {
-        low: [end and end[0] for end in ends],
-        low.replace("low", "high"): [end and end[1] for end in ends],
-    }
+def _price_cell(offer: Instance) -> TableCell:
+    per_gpu = "" if offer.gpu_count == 1 else f"{format_usd(offer.usd_per_gpu_hour)} per GPU"
+    return TableCell(price_words(offer), per_gpu)
 
 
-def _range(
-    key: str, title: str, ends: Ends, words: Callable[[float, float], str], low: str, beneath: str, tip: str = ""
-) -> Column:
-    """Return the interval of a column, sorted by its upper end.
+def _node_price_cell(row: WholeNodePlan) -> TableCell:
+    per_node = "" if row.nodes == 1 else f"{row.nodes} × {format_usd(row.offer.usd_per_hour)}"
+    return TableCell(price_words(row.plan.offer), per_node)
 
-    `low`: name of its lower end in exports. `beneath`: the column it is of.
-    """
+
+def _basis_cell(plan: Plan) -> TableCell:
+    """Return the word; the dots aren't read aloud."""
+    return TableCell(plan.basis.word, mark=plan_confidence(plan).mark)
+
+
+def _fit_words(fit: FitAnswer) -> str:
+    return _FIT[fit.verdict] + (f" (up to batch {fit.largest_batch:,})" if fit.largest_batch else "")
+
+
+def _speed_up_cell(step: ScaledStep) -> TableCell:
+    return TableCell(f"{format_significant(step.speed_up)}×", beneath=f"{step.gpus} GPUs")
+
+
+def _price_from(offer: Instance) -> str:
+    return "your guess" if is_guess(offer) else price_source(offer)
+
+
+def _hidden(column: Column) -> Column:
+    """Return the column, shown only where it is chosen."""
+    return replace(column, by_default=False)
+
+
+def _of_plan(column: Column) -> Column:
+    """Return the column of the plan of each row, shown only where it is chosen."""
+    return replace(column, part="plan", by_default=False)
+
+
+def _range(key: str, of: str, words: Callable[..., str], export: str, narrow_under: str) -> Column:
+    """Return the column of an interval; `export`: name of its lower end, whose unit is that of the interval's."""
+    unit = export.rpartition("_")[2]
+    low, high = f"{of}.low_{unit}", f"{of}.high_{unit}"
     return Column(
-        key=key,
-        title=title,
-        values=[end and end[1] for end in ends],
-        cells=[MISSING if end is None else words(*end) for end in ends],
-        data=_ends_data(low, ends),
-        narrow_under=beneath,
-        tip=tip or "90% prediction interval. Sorted by its upper end.",
-    )
-
-
-def _step_ends(plans: Sequence[Plan]) -> Ends:
-    intervals = [plan.row.interval for plan in plans]
-    return [interval and (interval.low_ms, interval.high_ms) for interval in intervals]
-
-
-def _seconds(intervals: Sequence[TotalInterval | None]) -> Ends:
-    return [interval and interval.seconds for interval in intervals]
-
-
-def _usd(intervals: Sequence[TotalInterval | None]) -> Ends:
-    return [interval and interval.usd for interval in intervals]
-
-
-def instance_column(plans: Sequence[Plan]) -> Column:
-    """Return the offers that one GPU trains on, by their names."""
-    return Column(
-        key="instance",
-        title="Instance",
-        values=[plan.instance for plan in plans],
-        cells=[_offer_cell(plan) for plan in plans],
-        data={**_offer_data(plans), "batch_size": [plan.batch_size for plan in plans]},
-    )
-
-
-def step_columns(plans: Sequence[Plan], tip: str = "Latency of a training step.") -> tuple[Column, Column]:
-    """Return the step latencies, and their intervals."""
-    latencies = [plan.latency_ms for plan in plans]
-    step = Column(key="latency_ms", title="Step", values=latencies, words=format_ms, export="step_ms", tip=tip)
-    ends = _step_ends(plans)
-    return step, _range("latency_range_ms", "Range", ends, format_ms_range, "step_low_ms", "latency_ms")
-
-
-def _images_column(plans: Sequence[Plan]) -> Column:
-    values = [plan.images_per_s for plan in plans]
-    return Column(key="images_per_s", title="Images/s", values=values, words=format_significant)
-
-
-def cost_columns(plans: Sequence[Plan]) -> tuple[Column, Column]:
-    """Return what a training costs, and the interval of that."""
-    ends, values = _usd([plan.interval for plan in plans]), [plan.total_usd for plan in plans]
-    cost_range = _range("cost_range_usd", "Cost range", ends, format_usd_range, "training_low_usd", "training_usd")
-    data = {"training_usd": values, **cost_range.exported()}
-    return Column(key="training_usd", title="Training cost", values=values, words=format_usd, data=data), cost_range
-
-
-def memory_column(fits: Sequence[FitAnswer | None]) -> Column:
-    """Whether a step fits, sorted by the largest batch that does: 'Fits (up to batch 512)', "Doesn't fit"."""
-    largest = [fit and fit.largest_batch for fit in fits]
-    return Column(
-        key="memory",
-        title="Memory",
-        values=largest,
-        cells=[
-            _FIT[fit.verdict] + (f" (up to batch {most:,})" if most else "") if fit else MISSING
-            for fit, most in zip(fits, largest, strict=True)
-        ],
-        data={"fits_in_memory": [fit and fit.verdict.value for fit in fits], "largest_batch": largest},
-        tip="Whether a step fits in one GPU's memory, and the largest batch that does.",
-    )
-
-
-def price_column(plans: Sequence[Plan], narrow_under: str = "") -> Column:
-    """Return what the machines cost per hour."""
-    offers = [plan.offer for plan in plans]
-    return Column(
-        key="usd_per_hour",
-        title="$/h",
-        values=[offer.usd_per_hour for offer in offers],
-        cells=[
-            TableCell(
-                price_words(offer), "" if offer.gpu_count == 1 else f"{format_usd(offer.usd_per_gpu_hour)} per GPU"
-            )
-            for offer in offers
-        ],
-        data={
-            "usd_per_hour": [offer.usd_per_hour for offer in offers],
-            "usd_per_gpu_hour": [offer.usd_per_gpu_hour for offer in offers],
-        },
-        tip="Of the whole machine, with all its GPUs. A month marks a price that is over 60 days old.",
+        key,
+        "Cost range" if unit == "usd" else "Range",
+        (low, high),
+        words,
+        exports={export: low, export.replace("low", "high"): high},
+        tip="90% prediction interval. Sorted by its upper end.",
         narrow_under=narrow_under,
     )
 
 
-def basis_column(plans: Sequence[Plan], narrow_under: str) -> Column:
-    """Return what time and money are based on, the widest range first; only the word is read aloud."""
-    levels = [plan_confidence(plan) for plan in plans]
-    return Column(
-        key="confidence",
-        title="Basis",
-        values=[int(level) for level in levels],
-        cells=[TableCell(plan.basis.word, mark=level.mark) for plan, level in zip(plans, levels, strict=True)],
-        data={
-            "basis": [plan.basis.value for plan in plans],
-            "basis_word": [plan.basis.word.value for plan in plans],
-            "basis_note": [plan.row.note for plan in plans],
-            "confidence": [level.word for level in levels],
-        },
-        tip="; ".join(f"{word}: {word.words}" for word in BasisWord) + f". {DOTS}",
-        narrow_under=narrow_under,
-    )
+#: Offers in exports, as people and as programs name them, and the dates of their prices.
+_OFFER = {
+    **{"name": "phrase", "instance": "instance", "price_as_of": "offer.as_of"},
+    **{name: f"offer.{name}" for name in ("gpu", "gpu_count", "provider", "market")},
+}
+INSTANCE = Column("instance", "Instance", words=_offer_cell, read="", exports=_OFFER | {"batch_size": "batch_size"})
+STEP = Column("latency_ms", "Step", words=format_ms, exports="step_ms", tip="Latency of a training step.")
+STEP_RANGE = _range("latency_range_ms", "row.interval", format_ms_range, "step_low_ms", "latency_ms")
+COST_RANGE = _range("cost_range_usd", "interval", format_usd_range, "training_low_usd", "training_usd")
+IMAGES = Column("images_per_s", "Images/s", words=format_significant, by_default=False)
+#: Sorted by the largest batch that fits.
+MEMORY = Column(
+    "memory",
+    "Memory",
+    "fit.largest_batch",
+    _fit_words,
+    read="fit",
+    exports={"fits_in_memory": "fit.verdict.value", "largest_batch": "fit.largest_batch"},
+    tip="Whether a step fits in one GPU's memory, and the largest batch that does.",
+    by_default=False,
+)
+PRICE = Column(
+    "usd_per_hour",
+    "$/h",
+    "offer.usd_per_hour",
+    _price_cell,
+    read="offer",
+    exports={"usd_per_hour": "offer.usd_per_hour", "usd_per_gpu_hour": "offer.usd_per_gpu_hour"},
+    tip="Of the whole machine, with all its GPUs. A month marks a price that is over 60 days old.",
+)
+#: The widest range first.
+BASIS = Column(
+    "confidence",
+    "Basis",
+    plan_confidence,
+    _basis_cell,
+    read="",
+    exports={
+        **{"basis": "basis.value", "basis_word": "basis.word.value", "basis_note": "row.note"},
+        "confidence": lambda plan: plan_confidence(plan).word,
+    },
+    tip="; ".join(f"{word}: {word.words}" for word in BasisWord) + f". {DOTS}",
+)
+#: Of Predict, shown only where they are chosen.
+_FURTHER = (
+    STEP,
+    IMAGES,
+    Column("in_time", "In time", words=format_certainty, tip="Chance to keep to the deadline."),
+    Column("in_budget", "Within budget", words=format_certainty, tip="Chance to keep to the budget."),
+    MEMORY,
+)
+_OF_OFFER = (
+    Column("provider", "Cloud", lambda plan: cloud_words(plan.offer.provider), exports="cloud"),
+    Column("market", "Market", "offer.market"),
+    Column("region", "Region", "offer.region"),
+    Column(
+        "price_from",
+        "Price from",
+        "offer.as_of",
+        _price_from,
+        read="offer",
+        exports={"price_as_of": "offer.as_of", "price_source": "offer.source"},
+    ),
+    Column("status", "Status", "offer.status"),
+)
 
 
-def predict_columns(plans: Sequence[Plan], per: Period, unit: TimeUnit, gpus: Gpus) -> tuple[Column, ...]:
-    """All columns of Predict, in their order; the first six are shown until others are chosen.
+def predict_columns(per: Period, unit: TimeUnit, gpus: Gpus) -> tuple[Column, ...]:
+    """All columns of Predict's plans of a period, in their order; the first six are shown until others are chosen.
 
     Exports name a value by what it is of and its unit: step_low_ms, epoch_s, training_high_usd.
     """
-    shown = [plan.per(per) for plan in plans]
-    intervals = [row.interval for row in shown]
-    cost = f"cost_per_{COSTED_STEPS}_steps" if per is Period.STEP else per.value
-    energy, step_ends = cost.replace("cost", "energy"), _step_ends(plans)
-    times, costs = [row.total_s for row in shown], [row.total_usd for row in shown]
-    tip = "Time and cost move together along it."
-    cost_range = _range("cost_range", "Cost range", _usd(intervals), format_usd_range, f"{cost}_low_usd", "cost", tip)
-    time_range = _range("time_range", "Range", _seconds(intervals), unit.range_words, f"{per}_low_s", "time")
-    more = (
-        cost_range,
-        step_columns(plans)[0],
-        _images_column(plans),
-        Column(
-            key="in_time",
-            title="In time",
-            values=[plan.in_time for plan in plans],
-            words=format_certainty,
-            tip="Chance to keep to the deadline.",
-        ),
-        Column(
-            key="in_budget",
-            title="Within budget",
-            values=[plan.in_budget for plan in plans],
-            words=format_certainty,
-            tip="Chance to keep to the budget.",
-        ),
-        memory_column([plan.fit for plan in plans]),
-        *_energy_columns(plans, times, per, energy, gpus),
-        Column(
-            key="provider", title="Cloud", values=[cloud_words(plan.offer.provider) for plan in plans], export="cloud"
-        ),
-        Column(key="market", title="Market", values=[plan.offer.market for plan in plans]),
-        Column(key="region", title="Region", values=[plan.offer.region for plan in plans]),
-        Column(
-            key="price_from",
-            title="Price from",
-            values=[plan.offer.as_of for plan in plans],
-            cells=["your guess" if is_guess(plan.offer) else price_source(plan.offer) for plan in plans],
-            data={
-                "price_as_of": [plan.offer.as_of for plan in plans],
-                "price_source": [plan.offer.source for plan in plans],
-            },
-        ),
-        Column(key="status", title="Status", values=[plan.offer.status for plan in plans]),
-    )
-    step_ms: Mapping[str, Sequence[Value]] = {"step_ms": [plan.latency_ms for plan in plans]}
-    return (
-        Column(
-            key="plan",
-            title="Instance",
-            values=[plan.label for plan in plans],
-            cells=[_offer_cell(plan) for plan in plans],
-            data=_offer_data(plans),
-        ),
-        Column(
-            key="time",
-            title=f"{per.capitalize()} time",
-            values=times,
-            words=unit.words,
-            data={**step_ms, **({} if per is Period.STEP else {f"{per}_s": times})},
-        ),
-        replace(time_range, data=_ends_data("step_low_ms", step_ends)) if per is Period.STEP else time_range,
-        Column(
-            key="cost",
-            title=f"Cost per {COSTED_STEPS:,} steps" if per is Period.STEP else f"{per.capitalize()} cost",
-            values=costs,
-            words=format_usd,
-            data={f"{cost}_usd": costs, **cost_range.exported()},
-        ),
-        price_column(plans),
-        basis_column(plans, "cost"),
-        *map(_hidden, more),
-    )
+    is_step, title = per is Period.STEP, per.capitalize()
+    cost = f"cost_per_{COSTED_STEPS}_steps" if is_step else per.value
+    cost_title = f"Cost per {COSTED_STEPS:,} steps" if is_step else f"{title} cost"
 
+    def energy(plan: Plan) -> Energy | None:
+        """Of the period, or of as many steps as the cost is for."""
+        total_s = plan.total_s * (COSTED_STEPS if is_step else plan.workload.machines)
+        return training_energy(total_s, plan.offer, gpus, plan.gpus)
 
-def _energy_columns(
-    plans: Sequence[Plan], times: Sequence[float], per: Period, name: str, gpus: Gpus
-) -> tuple[Column, ...]:
-    """Energy and emissions of a period, or of as many steps as the cost is for; `name` begins those of exports."""
-    energies = []
-    for plan, seconds in zip(plans, times, strict=True):
-        total_s = seconds * (COSTED_STEPS if per is Period.STEP else plan.workload.machines)
-        energies.append(training_energy(total_s, plan.offer, gpus, plan.gpus))
+    cost_range = _range("cost_range", "interval", format_usd_range, f"{cost}_low_usd", "cost")
+    time_range = _range("time_range", "interval", unit.range_words, f"{per}_low_s", "time")
+    time, used = {"step_ms": "latency_ms"}, f"{cost.replace('cost', 'energy')}_{{}}_at_most".format
     return (
+        Column("plan", "Instance", "label", _offer_cell, read="", exports=_OFFER),
         Column(
-            key="energy_kwh",
-            title="Energy",
-            values=[energy.kwh if energy else None for energy in energies],
-            words=format_energy,
-            export=f"{name}_kwh_at_most",
+            "time", f"{title} time", "total_s", unit.words, exports=time | ({} if is_step else {f"{per}_s": "total_s"})
+        ),
+        replace(time_range, exports=STEP_RANGE.exports) if is_step else time_range,
+        Column(
+            "cost", cost_title, "total_usd", format_usd, exports={f"{cost}_usd": "total_usd", **cost_range.exported}
+        ),
+        PRICE,
+        replace(BASIS, narrow_under="cost"),
+        *map(_hidden, (replace(cost_range, tip="Time and cost move together along it."), *_FURTHER)),
+        Column(
+            "energy_kwh",
+            "Energy",
+            "kwh",
+            format_energy,
+            exports=used("kwh"),
+            part=energy,
             tip="Upper bound: board power of the GPUs that train, idle power of the others, all CPU cores at full "
             "load. Memory, disks and network are not counted.",
+            by_default=False,
         ),
         Column(
-            key="co2e_kg",
-            title="CO₂e",
-            values=[energy.co2e_kg if energy else None for energy in energies],
+            "co2e_kg",
+            "CO₂e",
             words=format_co2e,
-            export=f"{name}_co2e_kg_at_most",
+            exports=used("co2e_kg"),
+            part=energy,
             tip="That energy, with the data center's overhead and the mean carbon intensity of the region's grid in "
             "2023 (Green Software Foundation, Cloud Region Metadata). No number where the region is not in it.",
+            by_default=False,
         ),
+        *map(_hidden, _OF_OFFER),
     )
 
 
-def size_columns(plans: Sequence[Plan], unit: TimeUnit, *, with_batch: bool = False) -> tuple[Column, ...]:
+def size_columns(unit: TimeUnit, *, with_batch: bool = False) -> tuple[Column, ...]:
     """All columns of Sizes, in their order, with times in one unit; `with_batch`: each row has its own batch size."""
-    cost, cost_range = cost_columns(plans)
-    batches = [plan.batch_size for plan in plans]
     return (
-        instance_column(plans),
-        Column(key="batch_size", title="Batch size", values=batches, words="{:,}".format, by_default=with_batch),
-        *step_columns(plans),
-        _hidden(_images_column(plans)),
-        Column(key="training_s", title="Training time", values=[plan.total_s for plan in plans], words=unit.words),
-        cost,
-        _hidden(cost_range),
-        price_column(plans, "training_usd"),
-        basis_column(plans, "training_usd"),
-        _hidden(memory_column([plan.fit for plan in plans])),
+        INSTANCE,
+        Column("batch_size", "Batch size", words="{:,}".format, by_default=with_batch),
+        STEP,
+        STEP_RANGE,
+        IMAGES,
+        Column("training_s", "Training time", "total_s", unit.words),
+        Column(
+            "training_usd",
+            "Training cost",
+            "total_usd",
+            format_usd,
+            exports={"training_usd": "total_usd", **COST_RANGE.exported},
+        ),
+        _hidden(COST_RANGE),
+        replace(PRICE, narrow_under="training_usd"),
+        replace(BASIS, narrow_under="training_usd"),
+        MEMORY,
     )
 
 
-def out_columns(rows: Sequence[WholeNodePlan], unit: TimeUnit) -> tuple[Column, ...]:
+def out_columns(unit: TimeUnit) -> tuple[Column, ...]:
     """All columns of Scale out, in their order, with times in one unit."""
-    plans, offers, steps = [row.plan for row in rows], [row.offer for row in rows], [row.step for row in rows]
-    intervals, costs = [plan.interval for plan in plans], [row.epoch_usd for row in rows]
-    step, step_range = step_columns(plans, "Step latency on all GPUs.")
-    cost_range = _range("cost_range_usd", "Cost range", _usd(intervals), format_usd_range, "epoch_low_usd", "epoch_usd")
-    links = [load_interconnects().of(offer) for offer in offers]
-    fits = [row.fit for row in rows]
+    cost_range = _range("cost_range_usd", "plan.interval", format_usd_range, "epoch_low_usd", "epoch_usd")
+    offer = {name: f"plan.{path}" for name, path in _OFFER.items()} | {"instance": "offer.name"}
+    counts = {"nodes": "nodes", "gpus": "step.gpus", "batch_size": "step.batch_size"}
     return (
+        Column("instance", "Instance", "offer.name", _node_cell, read="", exports=offer | counts),
+        _of_plan(replace(STEP, tip="Step latency on all GPUs.")),
+        _of_plan(STEP_RANGE),
         Column(
-            key="instance",
-            title="Instance",
-            values=[offer.name for offer in offers],
-            cells=[_offer_cell(row.plan, "" if row.nodes == 1 else f"{row.nodes} × {row.plan.code}") for row in rows],
-            data={
-                **_offer_data(plans),
-                "instance": [offer.name for offer in offers],
-                "nodes": [row.nodes for row in rows],
-                "gpus": [step.gpus for step in steps],
-                "batch_size": [step.batch_size for step in steps],
-            },
-        ),
-        _hidden(step),
-        _hidden(step_range),
-        Column(
-            key="speed_up",
-            title="Speed-up",
-            values=[step.speed_up for step in steps],
-            cells=[TableCell(f"{format_significant(step.speed_up)}×", beneath=f"{step.gpus} GPUs") for step in steps],
-            data={
-                "speed_up": [step.speed_up for step in steps],
-                "one_gpu_step_ms": [step.one_gpu_ms for step in steps],
-            },
+            "speed_up",
+            "Speed-up",
+            "step.speed_up",
+            _speed_up_cell,
+            read="step",
+            exports={"speed_up": "step.speed_up", "one_gpu_step_ms": "step.one_gpu_ms"},
             tip="Images/s of all GPUs over images/s of one, at the same batch per GPU.",
         ),
-        _hidden(_images_column(plans)),
-        Column(key="epoch_s", title="Epoch time", values=[row.epoch_s for row in rows], words=unit.words),
-        _range("epoch_range_s", "Range", _seconds(intervals), unit.range_words, "epoch_low_s", "epoch_s"),
+        _of_plan(IMAGES),
+        Column("epoch_s", "Epoch time", words=unit.words),
+        _range("epoch_range_s", "plan.interval", unit.range_words, "epoch_low_s", "epoch_s"),
         Column(
-            key="epoch_usd",
-            title="Epoch cost",
-            values=costs,
+            "epoch_usd",
+            "Epoch cost",
             words=format_usd,
-            data={"epoch_usd": costs, **cost_range.exported()},
+            exports={"epoch_usd": "epoch_usd", **cost_range.exported},
             tip="You pay for whole machines.",
         ),
         _hidden(cost_range),
         Column(
-            key="usd_per_hour",
-            title="$/h",
-            values=[row.usd_per_hour for row in rows],
-            cells=[
-                TableCell(
-                    price_words(row.plan.offer),
-                    "" if row.nodes == 1 else f"{row.nodes} × {format_usd(row.offer.usd_per_hour)}",
-                )
-                for row in rows
-            ],
-            data={
-                "usd_per_hour": [row.usd_per_hour for row in rows],
-                "node_usd_per_hour": [offer.usd_per_hour for offer in offers],
-            },
+            "usd_per_hour",
+            "$/h",
+            words=_node_price_cell,
+            read="",
+            exports={"usd_per_hour": "usd_per_hour", "node_usd_per_hour": "offer.usd_per_hour"},
             tip="All machines together.",
             narrow_under="epoch_usd",
         ),
-        basis_column(plans, "epoch_usd"),
+        replace(BASIS, part="plan", narrow_under="epoch_usd"),
+        Column("strategy", "Strategy", "step.strategy.value", read="step.strategy.words", by_default=False),
         Column(
-            key="strategy",
-            title="Strategy",
-            values=[step.strategy.value for step in steps],
-            cells=[step.strategy.words for step in steps],
-            by_default=False,
-        ),
-        Column(
-            key="links",
-            title="Links",
-            values=[link.link_gb_per_s for link in links],
-            cells=[link.words for link in links],
-            data={
-                "link": [link.link.value for link in links],
-                "link_gb_per_s": [link.link_gb_per_s for link in links],
-                "network_gbit_per_s": [link.network_gbit_per_s for link in links],
-                "links_assumed": [link.assumed for link in links],
+            "links",
+            "Links",
+            "link_gb_per_s",
+            read="words",
+            exports={
+                **{"link": "link.value", "link_gb_per_s": "link_gb_per_s"},
+                **{"network_gbit_per_s": "network_gbit_per_s", "links_assumed": "assumed"},
             },
+            part=lambda row: load_interconnects().of(row.offer),
             by_default=False,
         ),
-        replace(_hidden(memory_column(fits)), data={"fits_in_memory": [fit and fit.verdict.value for fit in fits]}),
+        replace(MEMORY, exports={"fits_in_memory": "fit.verdict.value"}),
     )

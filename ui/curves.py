@@ -105,7 +105,7 @@ _MAX_BANDS, _BAND = 4, 0.22
 Point = tuple[float, float]
 
 
-class Curve(Struct, frozen=True, kw_only=True):
+class Curve(Struct, frozen=True):
     """Values over sizes.
 
     `values` are one per size, as the chart's `Shown` has them, drawn as `marks` or a line; `ends` are of each one's

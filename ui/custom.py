@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import streamlit as st
 from msgspec.structs import replace
@@ -21,6 +21,8 @@ from ui.words import error_words, sentence
 #: One visitor's list; each holds a few kilobytes.
 MAX_PROFILES = 50
 MAX_NAME_LETTERS = 60
+#: Key of the network that was read from a file.
+NETWORK = "network:read"
 
 
 def add_profile(resources: Resources, profile: Profile, name: str, origin: str) -> tuple[Held, bool]:
@@ -97,8 +99,8 @@ def profile_in_slot(resources: Resources, slot: Slot) -> Held:
     # The number of steps and the sizes are the profile's own, on every page; a link may say them.
     answers = {"steps": slot.key("steps"), **slot.sizes}
     if held.is_custom:
-        given = {name: st.session_state[key] for name, key in answers.items() if key in session.custom.given}
-        change_profile(held.key, given)
+        given = session.custom.link_given or ()
+        change_profile(held.key, {name: st.session_state[key] for name, key in answers.items() if key in given})
         held = slot.shown = session.custom.profiles[held.key]
         st.session_state.update({key: getattr(held, name) for name, key in answers.items()})
     else:
@@ -106,18 +108,10 @@ def profile_in_slot(resources: Resources, slot: Slot) -> Held:
     return held
 
 
-class GivenNetwork(NamedTuple):
-    """Name of the last network file that was given, what is wrong with it, one line; and the last one that was read."""
-
-    name: str = ""
-    problem: str = ""
-    network: Network | None = None
-
-
-def given_network() -> GivenNetwork:
-    """Return what the visitor gave of network files."""
-    given: GivenNetwork = st.session_state.get("network:given", GivenNetwork())
-    return given
+def given_network() -> Network | None:
+    """Return the last network that was read from a file."""
+    network: Network | None = st.session_state.get(NETWORK)
+    return network
 
 
 def _network(shown: Held | None) -> Held | None:
@@ -126,8 +120,7 @@ def _network(shown: Held | None) -> Held | None:
     batch_size, optimizer, frozen = file.net_batch, file.net_optimizer, file.net_frozen
     if file.net_from == "name":
         return named_network(file.net, batch_size, file.net_pixels, optimizer=optimizer, frozen_backbone=frozen)
-    network = given_network().network
-    if network is None:
+    if (network := given_network()) is None:
         return shown if shown is not None and not shown.is_network else None
     return _held(network.name, file_profile(network, batch_size, optimizer=optimizer, frozen_backbone=frozen))
 
@@ -256,7 +249,7 @@ def _show(resources: Resources, slot: Slot, wanted: Held) -> None:
     slot.shown = wanted
     custom = {slot.key("latency"): latency_text(wanted.latency_ms), "anchor": wanted.anchor} if wanted.is_custom else {}
     for key, value in profile_defaults(resources, slot).items():
-        if key not in session.custom.given:
+        if key not in (session.custom.link_given or ()):
             st.session_state[key] = custom.get(key, value)
 
 
@@ -269,7 +262,7 @@ def _keep_measured(slot: Slot, network: Held) -> None:
     }
     if before is not None and before.sample is not None and slot.latency != latency_text(before.latency_ms):
         kept[slot.key("latency")] = slot.latency
-    st.session_state.update({key: value for key, value in kept.items() if key not in session.custom.given})
+    st.session_state.update({key: value for key, value in kept.items() if key not in (session.custom.link_given or ())})
 
 
 def take_shared_profile(resources: Resources) -> str | None:

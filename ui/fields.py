@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Literal, TypedDict, Unpack
+from functools import partial
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from profet_core import InputError
 from profet_core.answers.by_layers import NetworkProfile
-from profet_core.answers.context import MAX_NETWORK_LETTERS, NetworkParameters, parameters_of, recorded_parameters
+from profet_core.answers.context import NetworkParameters, parameters_of, recorded_parameters
 from profet_core.catalog.instance import SPOT
 from profet_core.layers.networks import named_networks, sized_name
 from profet_core.prediction.scaler import axis_range, sizes_for
@@ -33,56 +34,27 @@ SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size"}
 _LARGE = 10_000
 
 
-class FieldLook(TypedDict, total=False):
-    """What Streamlit's fields take, each those that it has."""
+def _draw(widget: Callable[..., Any], key: str, options: Collection[str] | None = None, **look: Any) -> None:
+    """Draw the field of a key; label, help and options are the setting's unless others are given.
 
-    label: str
-    help: str | None
-    label_visibility: Literal["visible", "hidden", "collapsed"]
-    disabled: bool
-    index: int | None
-    default: str | None
-    placeholder: str
-    width: int
-    wrap: bool
-    accept_new_options: bool
-    max_selections: int
-    format_func: Callable[[str], str]
-    on_change: Callable[[], object]
+    `options` may map each to how it reads.
+    """
+    if declared := LINKED.get(key):
+        look = {"label": declared.label, "help": declared.tip or None, **look}
+        options = options or declared.options or None
+    if isinstance(options, Mapping):
+        look = {"format_func": options.__getitem__, **look}
+    if options is not None:
+        look["options"] = tuple(options)
+    widget(key=key, persist_state="session", **look)
 
 
-def _draw(widget: Callable[..., Any], key: str, look: FieldLook, **more: object) -> None:
-    """Draw the field of a key; label and help are the setting's unless others are given."""
-    declared = LINKED.get(key)
-    shown: dict[str, Any] = {"label": declared.label, "help": declared.tip or None} if declared else {}
-    widget(key=key, persist_state="session", **{**shown, **more, **look})
-
-
-def choice(key: str, options: Mapping[str, str] | None = None, **look: Unpack[FieldLook]) -> None:
-    """One of a few, all in sight; `options`: each to how it reads; None: as the setting has them."""
-    words = LINKED[key].options if options is None else options
-    _draw(st.segmented_control, key, look, options=tuple(words), format_func=words.__getitem__, required=True)
-
-
-def select(key: str, options: Mapping[str, str] | None = None, **look: Unpack[FieldLook]) -> None:
-    """One of many, behind a list; `options` as in `choice`."""
-    words = LINKED[key].options if options is None else options
-    _draw(st.selectbox, key, look, options=tuple(words), format_func=words.__getitem__)
-
-
-def toggle(key: str, **look: Unpack[FieldLook]) -> None:
-    """Yes or no."""
-    _draw(st.toggle, key, look)
-
-
-def some_of(key: str, options: Collection[str], **look: Unpack[FieldLook]) -> None:
-    """Ask for some of many."""
-    _draw(st.multiselect, key, look, options=options)
-
-
-def several_of(key: str, options: Collection[str], **look: Unpack[FieldLook]) -> None:
-    """Ask for some of a few, all in sight."""
-    _draw(st.pills, key, look, options=options, selection_mode="multi")
+#: One of a few, all in sight; one of many, behind a list; some of a few, and of many; yes or no.
+choice = partial(_draw, st.segmented_control, required=True)
+select = partial(_draw, st.selectbox)
+several_of = partial(_draw, st.pills, selection_mode="multi")
+some_of = partial(_draw, st.multiselect)
+toggle = partial(_draw, st.toggle)
 
 
 def number_field(
@@ -91,18 +63,25 @@ def number_field(
     *,
     empty: str | None = None,
     at: DeltaGenerator | None = None,
-    **look: Unpack[FieldLook],
+    **look: Any,
 ) -> None:
     """Ask for a number, of a setting or between bounds; whole bounds take whole numbers only.
 
     `empty`: shown in the empty field; None: it may not be empty.
     """
-    declared = LINKED.get(key)
-    smallest, largest = bounds or (declared and declared.bounds) or ANY_NUMBER
+    smallest, largest = bounds or (key in LINKED and LINKED[key].bounds) or ANY_NUMBER
     kind: Any = {"format": "%d"} if isinstance(smallest, int) else {"format": "%g", "step": 0.1}
     kind |= {"value": "min" if empty is None else None, "placeholder": empty}
-    _draw((st if at is None else at).number_input, key, look, min_value=smallest, max_value=largest, **kind)
+    _draw((at or st).number_input, key, min_value=smallest, max_value=largest, **kind, **look)
     if at is None:
+        _show_separated(key)
+
+
+def number_fields(*keys: str, empty: str | None = None) -> None:
+    """Ask for numbers side by side."""
+    for key, column in zip(keys, st.columns(len(keys), gap="small", vertical_alignment="bottom"), strict=True):
+        number_field(key, at=column, empty=empty)
+    for key in keys:
         _show_separated(key)
 
 
@@ -173,30 +152,6 @@ def method_input(resources: Resources) -> None:
         select("method", options, help=tip)
 
 
-def precision_input() -> None:
-    """In which precision the training runs."""
-    select(
-        "precision",
-        help="*As profiled* keeps the profile's precision. FP32 profiles run as TF32 on Ampere and newer GPUs, as in "
-        "TensorFlow. Choose FP32 to turn TF32 off.",
-    )
-
-
-def training_code_input() -> None:
-    """How the training is written."""
-    tip = "Memory format and compilation of your code. AMP gains more from channels-last and compiled code."
-    select("training_code", help=tip)
-    toggle("checkpointing")
-
-
-def workload_input() -> None:
-    """Images and epochs."""
-    images, epochs = st.columns(2, gap="small", vertical_alignment="bottom")
-    number_field("images", at=images)
-    number_field("epochs", at=epochs)
-    _show_separated("images")
-
-
 def costs_input() -> None:
     """Ask for data loading, runs, and costs beside the steps; those of spot machines where these are chosen."""
     tip = (
@@ -216,31 +171,15 @@ def costs_input() -> None:
     for name in COST_FIELDS:
         number_field(name, empty="none")
     if session.offers.market == SPOT:
-        tip = "Share of spot machines interrupted per month, in AWS's five published bands."
-        select("interruptions", help=tip)
+        select("interruptions")
         if session.training.interruptions == "day":
             number_field("per_day")
-        checkpoint, restart = st.columns(2, gap="small", vertical_alignment="bottom")
-        number_field("checkpoint_minutes", at=checkpoint)
-        number_field("restart_minutes", at=restart)
+        number_fields("checkpoint_minutes", "restart_minutes")
 
 
-def validation_input() -> None:
-    """Images that only run forward."""
-    tip = "A validation step runs only the forward pass and counts as a third of a training step."
-    number_field("validation_images", help=tip)
-
-
-def limits_input() -> None:
-    """Ask for deadline and budget."""
-    deadline, budget = st.columns(2, gap="small")
-    number_field("deadline_hours", empty="none", at=deadline)
-    number_field("budget_usd", empty="none", at=budget)
-
-
-def _named(*typed: str | None) -> dict[str, str]:
+def _named(typed: str | None) -> tuple[str, ...]:
     """Return the networks that can be chosen by name, after what was typed."""
-    return {name: name for name in (*filter(None, typed), *named_networks())}
+    return tuple(dict.fromkeys((*filter(None, [typed]), *named_networks())))
 
 
 def network_name_input() -> None:
@@ -261,34 +200,22 @@ def parameters_input(meta: ProfileMeta | None) -> None:
 
     def answer_nodes() -> None:
         # Whoever says what GPUs share has several in mind: on every page.
-        session.training.whole_nodes = bool(_typed())
+        session.training.whole_nodes = bool(session.training.typed)
 
     tip = "A network's name or its number of parameters, which is the number of gradients each GPU sends."
-    look: FieldLook = {"index": None, "accept_new_options": True, "on_change": answer_nodes}
-    look |= {"placeholder": empty, "help": tip}
-    select("network", _named(session.training.network), **look)
+    look: Any = {"index": None, "accept_new_options": True, "placeholder": empty, "help": tip}
+    select("network", _named(session.training.network), on_change=answer_nodes, **look)
     with suppress(InputError):
         chosen = chosen_parameters(meta)
-        if chosen is not None and _typed():
+        if chosen is not None and session.training.typed:
             st.caption(f"= {chosen.words}")
 
 
 def chosen_parameters(meta: ProfileMeta | None) -> NetworkParameters | None:
     """Return what was typed, else what the profile tells; InputError: it is neither a network nor a number."""
-    if typed := _typed():
+    if typed := session.training.typed:
         return parameters_of(typed, None if meta is None else meta.pixels)
     return None if meta is None else recorded_parameters(meta)
-
-
-def whole_nodes_input(meta: ProfileMeta) -> None:
-    """Whether all GPUs of a machine train, and the gradients they share."""
-    toggle("whole_nodes")
-    if session.training.whole_nodes:
-        parameters_input(meta)
-
-
-def _typed() -> str:
-    return (session.training.network or "").strip()[:MAX_NETWORK_LETTERS]
 
 
 def size_sliders(resources: Resources) -> None:

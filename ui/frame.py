@@ -7,6 +7,7 @@ doesn't render; pages depend on settings of each other, so links are read and wr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from typing import Any
 
 import streamlit as st
@@ -29,7 +30,7 @@ from ui.predicted import MissingAnchorError
 from ui.profile import answer_from_name, missing_input, read_profiles
 from ui.resources import Resources
 from ui.server import in_turn
-from ui.session import EMPTY, LINKED, PARAMETER, PRICES, RENAMED, Part, session
+from ui.session import CUSTOM_ROWS, EMPTY, LINKED, NO_SETTINGS, PRICES, RENAMED, Part, session
 from ui.streamlit_internals import went_back_or_forward
 from ui.words import one_line_errors, plain, show_error, show_warning
 
@@ -75,6 +76,8 @@ def run_page(
         session.custom.link_given = frozenset()
         if missing := missing_link_words():
             st.info(missing, icon=":material/info:")
+        if session.custom.link_rows and not (session.custom.gpus or session.custom.instances):
+            st.info("This link doesn't include custom instances and GPUs: add them again under *Prices*.")
         # What whoever runs the server has to put right.
         served = resources.served
         if served is not None and served.custom_skipped:
@@ -157,25 +160,23 @@ def _follow_link(linked: Linked, resources: Resources, *, turned: bool) -> bool:
     """
     custom = session.custom
     opening = custom.link_given is None
-    if opening or went_back_or_forward():
+    moved = opening or went_back_or_forward()
+    given: dict[str, Any] = {}
+    if moved or turned:
         given, custom.link_ignored = _given(resources)
-        defaults = _defaults(resources, LINKED if opening else _keys(linked))
-        st.session_state.update({**defaults, **given})
-        custom.link_given = frozenset(given)
+    if moved:
+        custom.link_given, custom.link_rows = frozenset(given), CUSTOM_ROWS in st.query_params
         custom.link_prices = st.query_params.get(PRICES, "")[:MAX_NAME_LENGTH]
+    elif turned:
+        given = {key: value for key, value in given.items() if key in _ASKED_FOR}
+    keys = _keys(linked) if moved and not opening else LINKED
+    free = {key: LINKED[key] for key in keys if not LINKED[key].follows_profile}
+    kept = {} if moved else {key: st.session_state[key] for key in free if key in st.session_state}
+    st.session_state.update({key: copy(one.default) for key, one in free.items() if key not in kept})
+    st.session_state.update(given)
+    if moved:
         custom.chosen_anchor = session.network.anchor if "anchor" in given else None
-        return True
-    if turned:
-        given, custom.link_ignored = _given(resources)
-        st.session_state.update({key: given[key] for key in _ASKED_FOR if key in given})
-    for key, value in _defaults(resources, LINKED).items():
-        st.session_state.setdefault(key, value)
-    return False
-
-
-def _defaults(resources: Resources, keys: Iterable[str]) -> dict[str, object]:
-    """Key -> its default, of those that follow no profile."""
-    return {key: LINKED[key].default_in(resources, key) for key in keys if not LINKED[key].follows_profile}
+    return moved
 
 
 def _keys(linked: Linked) -> list[str]:
@@ -218,16 +219,18 @@ def write_link(linked: Linked, resources: Resources) -> None:
     wanted = shared_profile()
     if fetched := fetched_versions(resources.catalog.all_offers):
         wanted[PRICES] = ", ".join(fetched)
+    if session.custom.gpus or session.custom.instances:
+        wanted[CUSTOM_ROWS] = "True"
     for key in _keys(linked):
         setting = LINKED[key]
-        default = defaults.get(key) if setting.follows_profile else setting.default_in(resources, key)
+        default = defaults.get(key) if setting.follows_profile else setting.default
         value = st.session_state.get(key, default)
         if setting.is_mapping:
             wanted |= {f"{key}_{name}": _text(number) for name, number in value.items() if name in resources.catalog}
         elif value != default:
             wanted[key] = _text(value)
-    shown = {key: st.query_params.get_all(key) for key in st.query_params}
-    others = {name: values for name, values in shown.items() if _key_of(name)[0] not in (*LINKED, PARAMETER, PRICES)}
+    shown, ours = {key: st.query_params.get_all(key) for key in st.query_params}, (*LINKED, *NO_SETTINGS)
+    others = {name: values for name, values in shown.items() if _key_of(name)[0] not in ours}
     if {key: values[-1] for key, values in shown.items() if key not in others} != wanted:
         st.query_params.from_dict({**others, **wanted})
 

@@ -27,7 +27,7 @@ from ui.custom import custom_prices
 from ui.fields import choice, number_field, select, several_of, some_of, toggle
 from ui.prices import prices_dialog
 from ui.resources import Resources
-from ui.session import LINKED, session, typed_network
+from ui.session import LINKED, session
 from ui.words import plain, sentence
 
 #: GPUs that a chart shows until others are chosen.
@@ -41,7 +41,7 @@ def _filter(resources: Resources) -> None:
     if not popover.open:
         return
     chosen_filter(resources)
-    options = resources.catalog.filter_options()
+    options = resources.catalog.filter_options
     with popover:
         clouds, gpus = st.columns(2, gap="small")
         look: Any = {"placeholder": "Any", "help": "To exclude some, select all, then remove those.", "wrap": True}
@@ -56,7 +56,7 @@ def _filter(resources: Resources) -> None:
         region, memory = st.columns(2, gap="small")
         with region:
             # No region is none of the options: a visitor's own may have any name.
-            select("region", {name: name for name in options["region"]}, index=None, placeholder="Anywhere")
+            select("region", options["region"], index=None, placeholder="Anywhere")
         number_field("min_memory_gib", empty="Any", at=memory)
         tip = "Default: one, or the smallest machine of a GPU that is only rented several at a time."
         several_of("gpu_count", options["gpu_count"], help=tip)
@@ -69,7 +69,7 @@ def offer_buttons(resources: Resources) -> None:
     _filter(resources)
     if st.button("Prices", key="offers", help="Prices and custom GPUs"):
         prices_dialog()
-    if chosen := filter_words(chosen_filter(resources), resources.catalog.filter_options()):
+    if chosen := filter_words(chosen_filter(resources), resources.catalog.filter_options):
         with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="chips"):
             for name, words in chosen.items():
                 more: Any = {"icon": ":material/close:", "icon_position": "right", "args": (name,)}
@@ -79,7 +79,7 @@ def offer_buttons(resources: Resources) -> None:
 
 def filter_hint(resources: Resources, error: NoOffersError) -> None:
     """Say what no offer matches, with a button for each filter without which some do."""
-    chosen = filter_words(chosen_filter(resources), resources.catalog.filter_options())
+    chosen = filter_words(chosen_filter(resources), resources.catalog.filter_options)
     gpu, cloud = chosen.get("gpu", "offer"), f" at {chosen['provider']}" if "provider" in chosen else ""
     others = ", ".join(words for name, words in chosen.items() if name not in ("gpu", "provider"))
     st.info(plain(f"No {gpu}{cloud}{others and f' with {others}'}."), icon=":material/filter_alt:")
@@ -97,7 +97,7 @@ def _remove(*filters: str) -> None:
 def chosen_filter(resources: Resources) -> OfferFilter:
     """Return what the settings ask of an offer; what is no longer there, such as a removed GPU, is dropped."""
     offers = session.offers
-    for name, options in resources.catalog.filter_options().items():
+    for name, options in resources.catalog.filter_options.items():
         chosen = getattr(offers, name)
         if isinstance(chosen, list):
             kept: object = [value for value in chosen if value in options]
@@ -140,9 +140,8 @@ def drawn_rows(rows: Sequence[Plan], *, keep: str = "") -> list[Plan]:
 def with_offers(resources: Resources, question: AdviseQuestion) -> AdviseQuestion:
     """Return the question about the offers that the filter leaves, at the visitor's own prices."""
     whole_nodes = session.training.whole_nodes
-    network, parameters = typed_network() if whole_nodes else (None, None)
-    more: Any = {"include_retired": True, "whole_nodes": whole_nodes, "network": network, "parameters": parameters}
-    return replace(question, **offer_values(resources), **more)
+    more: Any = {"include_retired": True, "whole_nodes": whole_nodes, "network": None}
+    return replace(question, **offer_values(resources), **more | (session.training.shared if whole_nodes else {}))
 
 
 def offer_values(resources: Resources) -> dict[str, Any]:

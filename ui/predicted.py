@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
@@ -13,10 +14,10 @@ from profet_core.answers.predict import PredictedTraining, predicted_question, p
 from profet_core.catalog.instance import gpu_words
 from profet_core.errors import OptionalInputError
 from profet_core.prediction.checks import check_profile
-from profet_core.questions import AdviseQuestion, ProfileQuestion, ask
+from profet_core.questions import AdviseQuestion, ProfileQuestion, ask, fields_of
 from ui.custom import profile_in_slot, profile_to_predict
 from ui.resources import Held, Resources
-from ui.session import LINKED, session, with_meaning
+from ui.session import LINKED, session
 from ui.words import error_words
 
 #: Input that can't be used -> the fields that go with it.
@@ -162,7 +163,7 @@ def _training_question(resources: Resources, held: Held) -> AdviseQuestion:
     if anchor is None and not held.is_network:
         raise MissingAnchorError("Which GPU was this recorded on?")
     given = {
-        **network.how,
+        **session.how.answers(AdviseQuestion),
         **training.answers(AdviseQuestion),
         # Asked with the offers.
         "whole_nodes": False,
@@ -184,4 +185,12 @@ def _training_question(resources: Resources, held: Held) -> AdviseQuestion:
         given |= {"second": second.profile, "second_latency_ms": session.second.usable_ms}
         if network.measured_at == "other":
             given |= {"measured_trace": second.profile, "measured_trace_latency_ms": session.second.usable_ms}
-    return ask(AdviseQuestion, with_meaning(AdviseQuestion, given))
+    return ask(AdviseQuestion, _with_meaning(given))
+
+
+def _with_meaning(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a question's fields without those that need another one, which is empty."""
+    declared = fields_of(AdviseQuestion)
+    needs = {name: [other for other in declared[name].needs if other in values] for name in values}
+    empty = [name for name, value in values.items() if value is None or value == {}]
+    return {name: values[name] for name in values if not needs[name] or not {*needs[name]} <= {*empty}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -36,7 +36,6 @@ from ui.session import session
 from ui.words import about_link, one_line_errors, plain, show_error
 
 _TEXT, _NUMBER, _SELECT = st.column_config.TextColumn, st.column_config.NumberColumn, st.column_config.SelectboxColumn
-Row = TypeVar("Row")
 Cells = Mapping[str, str]
 #: Of one machine.
 _MAX_GPUS = 64
@@ -68,59 +67,36 @@ def _prices(resources: Resources) -> None:
     }
     matching = [name for name, shown in names.items() if all(word in " ".join(shown).casefold() for word in words)]
     matching.sort(key=lambda name: (resources.catalog[name].gpu, resources.catalog[name].gpu_count, names[name]))
-    # What the table opened with, and what counts now: anew where it was closed, searched, or changed elsewhere.
-    state: dict[str, Any] = st.session_state.get("prices:table", {"number": -1})
-    is_open = f"prices:editor:{state['number']}" in st.session_state and state["matching"] == matching
-    if not is_open or state["now"] != session.offers.price:
-        state = {
-            "number": state["number"] + 1,
-            "matching": matching,
-            "opened": dict(session.offers.price),
-            "problem": "",
-        }
-        state["now"] = state["opened"]
-        st.session_state["prices:table"] = state
-    editor_key = f"prices:editor:{state['number']}"
+    offers, given = [resources.catalog[name] for name in matching], session.offers.price
 
-    def take_edits() -> None:
-        prices, state["problem"] = dict(state["opened"]), ""
-        for number, cells in st.session_state[editor_key]["edited_rows"].items():
-            name, text = matching[int(number)], _texts(cells).get("usd", "")
-            prices.pop(name, None)
+    def put(rows: Sequence[Cells]) -> list[str]:
+        prices, problems = {name: usd for name, usd in session.offers.price.items() if name not in matching}, []
+        for name, row in zip(matching, rows, strict=True):
             try:
-                prices |= {name: typed_positive(text)} if text else {}
+                prices |= {name: typed_positive(row["usd"])} if row["usd"] else {}
             except InputError as error:
-                state["problem"] = f"{name}: {error}"
-        if not state["problem"]:
-            session.offers.price = state["now"] = prices
+                problems.append(f"{name}: {error}")
+        if not problems:
+            session.offers.price = prices
+        return problems
 
-    offers = [resources.catalog[name] for name in matching]
-    rows = {
-        "offer": [names[name][0] for name in matching],
-        "code": [names[name][1] for name in matching],
-        "list": [offer.usd_per_hour for offer in offers],
-        "as_of": [offer.as_of[:7] for offer in offers],
-        "usd": pd.Series([state["opened"].get(name) for name in matching], dtype=float),
-    }
+    rows = [
+        {
+            **dict(zip(("offer", "code"), names[offer.name], strict=True)),
+            "list": as_typed(offer.usd_per_hour),
+            "as_of": offer.as_of[:7],
+            "usd": as_typed(given[offer.name]) if offer.name in given else "",
+        }
+        for offer in offers
+    ]
     columns = {
-        "offer": _TEXT("GPU · cloud", pinned=True),
-        "code": _TEXT("Machine"),
-        "list": _NUMBER("List price ($/h)", format="%.3f"),
-        "as_of": _TEXT("As of"),
+        "offer": _TEXT("GPU · cloud", pinned=True, disabled=True),
+        "code": _TEXT("Machine", disabled=True),
+        "list": _NUMBER("List price ($/h)", format="%.3f", disabled=True),
+        "as_of": _TEXT("As of", disabled=True),
         "usd": _NUMBER("Your price ($/h)", min_value=0, help="Empty: the list price."),
     }
-    st.data_editor(
-        pd.DataFrame(rows),
-        placeholder="",
-        hide_index=True,
-        column_config=columns,
-        disabled=[*columns][:-1],
-        height=420,
-        key=editor_key,
-        on_change=take_edits,
-    )
-    if state["problem"]:
-        show_error(state["problem"])
+    _editor("prices", columns, rows, lambda: session.offers.price, put, matching)
 
 
 def _reset_prices() -> None:
@@ -157,18 +133,25 @@ def _instances(resources: Resources) -> None:
         "source": _TEXT("Source", default=defaults["source"]),
     }
 
-    def put(rows: list[Instance]) -> None:
-        check_custom_rows(rows, shared)
-        session.custom.instances = tuple(rows)
+    def put(rows: Sequence[Cells]) -> list[str]:
+        made, problems = list[Instance](), list[str]()
+        for row in rows:
+            try:
+                cells = {**dict.fromkeys(columns, ""), **row}
+                made.append(custom_row(cells, shared, resources.gpus, _custom_gpu_instances()))
+            except ProfetError as error:
+                problems.append(str(error))
+        try:
+            if not problems:
+                check_custom_rows(made, shared)
+                session.custom.instances = tuple(made)
+        except ProfetError as error:
+            problems.append(str(error))
+        return problems
 
-    _custom_table(
-        "custom-instances",
-        columns,
-        session.custom.instances,
-        lambda row: custom_cells(row, shared, resources.gpus),
-        lambda cells: custom_row(cells, shared, resources.gpus, _custom_gpu_instances()),
-        put,
-    )
+    rows = [custom_cells(row, shared, resources.gpus) for row in session.custom.instances]
+    now = lambda: session.custom.instances  # noqa: E731
+    _editor("custom-instances", columns, rows, now, put, repr(columns), grows=True)
 
 
 def _custom_gpu_instances() -> frozenset[str]:
@@ -292,7 +275,7 @@ def _made_gpu(cells: dict[str, str]) -> CustomGpu:
     prediction, measured_ms = current_network(resources).training.prediction, float(step_ms)
     if isinstance(prediction, NetworkPrediction):
         raise InputError("A step of a custom GPU needs a profile of it on Predict: enter images/s, or upload one.")
-    tf32 = session.network.precision != FP32
+    tf32 = session.how.precision != FP32
     point = speed_of_step(resources, prediction, custom, measured_ms, tf32=tf32)
     return replace(custom, point=point, source=f"a step of {format_ms(measured_ms)} that you measured")
 
@@ -306,57 +289,41 @@ def _put_gpus(rows: Sequence[CustomGpu]) -> None:
     forget_other_anchors(visitors_resources())
 
 
-def _custom_table(
+def _editor(
     key: str,
     columns: Mapping[str, Any],
-    rows: Sequence[Row],
-    cells: Callable[[Row], Cells],
-    make: Callable[[dict[str, str]], Row],
-    keep: Callable[[list[Row]], object],
+    rows: Sequence[Cells],
+    now: Callable[[], object],
+    put: Callable[[Sequence[Cells]], list[str]],
+    beside: object,
+    *,
+    grows: bool = False,
 ) -> None:
-    """Draw the table and one line per bad row; a change counts once every row is good.
+    """Draw a table to edit and one line per problem; a change counts once nothing is wrong.
 
-    `columns`: column -> its configuration. `rows`: the visitor's rows. `cells`: a row's text cells. `make`: reads a row
-    of cells; raises ProfetError. `keep`: replaces the visitor's rows; raises ProfetError.
+    `columns`: column -> its configuration. `rows`: as they are when it opens: anew where it was closed, or where
+    `beside` or what counts `now` was changed elsewhere. `put`: takes all rows; returns what is wrong with them.
+    `grows`: rows can be added and removed.
     """
-    # What the table opened with, and the rows that count now: anew where it was closed, or its columns or the visitor's
-    # rows changed elsewhere.
-    state: dict[str, Any] = st.session_state.get(f"{key}:table", {"number": -1, "now": ()})
-    is_open = f"{key}:editor:{state['number']}" in st.session_state and state["columns"] == repr(columns)
-    if not is_open or len(rows) != len(state["now"]) or any(row not in rows for row in state["now"]):
-        state = {"number": state["number"] + 1, "columns": repr(columns), "now": rows, "problems": []}
-        state["opened"] = [cells(row) for row in rows]
+    state: dict[str, Any] = st.session_state.get(f"{key}:table", {"number": -1, "now": None})
+    is_open = f"{key}:editor:{state['number']}" in st.session_state and state["beside"] == beside
+    if not is_open or state["now"] != now():
+        state = {"number": state["number"] + 1, "beside": beside, "opened": rows, "now": now(), "problems": []}
         st.session_state[f"{key}:table"] = state
     editor_key = f"{key}:editor:{state['number']}"
 
     def take_edits() -> None:
-        made: list[Row] = []
-        problems = state["problems"] = []
-        for edited in _edited_rows(state["opened"], st.session_state[editor_key]):
-            try:
-                made.append(make(dict.fromkeys(columns, "") | edited))
-            except ProfetError as error:
-                problems.append(str(error))
-        try:
-            if not problems:
-                keep(made)
-                state["now"] = made
-        except ProfetError as error:
-            problems.append(str(error))
+        state["problems"] = put(_edited_rows(state["opened"], st.session_state[editor_key]))
+        state["now"] = now()
 
     data = pd.DataFrame(state["opened"], columns=[*columns], dtype=object)
     for column in columns:
         # Empty text is no number; whole numbers may become others.
         numeric = columns[column]["type_config"]["type"] == "number"
         data[column] = pd.to_numeric(data[column]).astype(float) if numeric else data[column].astype("str")
+    more: Any = {"num_rows": "dynamic"} if grows else {"height": 420}
     st.data_editor(
-        data,
-        num_rows="dynamic",
-        placeholder="",
-        hide_index=True,
-        column_config=dict(columns),
-        key=editor_key,
-        on_change=take_edits,
+        data, column_config=dict(columns), hide_index=True, placeholder="", key=editor_key, on_change=take_edits, **more
     )
     for problem in state["problems"]:
         show_error(problem)

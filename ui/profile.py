@@ -12,8 +12,7 @@ import streamlit as st
 from profet_core import InputError, ProfetError
 from profet_core.errors import ACTION_CODES, STEPS_CODES, Code, Note
 from profet_core.layers.by_name import NO_NETWORK
-from profet_core.layers.logs import TrainingLog
-from profet_core.layers.measured import LONGEST_TIME
+from profet_core.layers.measured import LONGEST_TIME, TrainingLog
 from profet_core.layers.networks import named_networks, native_pixels
 from profet_core.layers.reading import FORMATS
 from profet_core.prediction.checks import (
@@ -146,8 +145,8 @@ def _size_inputs(held: Held, prefix: str) -> None:
     """Ask for the sizes that an uploaded profile was recorded at, where its file has none."""
     for name, label in _SIZE_LABELS.items():
         if held.is_custom and getattr(held.read.meta, name) is None:
-            key, change = _answer(held, prefix, name, getattr(held, name))
-            number_field(key, (1, MAX_IMAGES), label=label, empty="not known", on_change=change)
+            draw = partial(number_field, bounds=(1, MAX_IMAGES), label=label, empty="not known")
+            _ask(draw, held, prefix, name, getattr(held, name))
 
 
 _OTHER_TRANSFORMER = "Another vision transformer"
@@ -156,28 +155,34 @@ _OTHER_TRANSFORMER = "Another vision transformer"
 def _name_input(held: Held, prefix: str) -> None:
     """Which network was profiled: as the file or its name says, until the visitor says otherwise."""
     stated = held.profile.meta.network
-    key, _ = _answer(held, prefix, "network", None if stated == NO_NETWORK else stated)
-    st.selectbox(
+    stated = None if stated == NO_NETWORK else stated
+    draw = partial(
+        st.selectbox,
         "Network (optional)",
-        list(dict.fromkeys((*filter(None, [st.session_state[key]]), VISION_TRANSFORMER, *named_networks()))),
+        list(dict.fromkeys((*filter(None, [stated]), VISION_TRANSFORMER, *named_networks()))),
         index=None,
         format_func=lambda name: _OTHER_TRANSFORMER if name == VISION_TRANSFORMER else name,
-        key=key,
         placeholder="Not known",
         help="Its layers make predictions for GPUs with profiled models more accurate. Taken from the file's name "
         "where it has one. Empty: the profile alone.",
-        on_change=lambda: change_profile(held.key, {"network": st.session_state[key] or NO_NETWORK}),
     )
+    _ask(draw, held, prefix, "network", stated, empty=NO_NETWORK)
 
 
-def _answer(held: Held, prefix: str, name: str, value: object) -> tuple[str, Callable[[], None]]:
-    """Return the key of an uploaded profile's field, which shows the `value` it has now, and what takes a change.
+def _ask(draw: Callable[..., Any], held: Held, prefix: str, name: str, value: object, empty: object = None) -> None:
+    """Draw an uploaded profile's field, which shows the `value` it has now; another one is kept with the profile.
 
     Another value is another field: a browser keeps what a field in a closed popover showed, and would send that.
+    `empty`: what an empty field means.
     """
     key = f"{prefix}:{name}:{held.key}:{value}"
     st.session_state[key] = value
-    return key, lambda: change_profile(held.key, {name: st.session_state[key]})
+
+    def change() -> None:
+        given = st.session_state[key]
+        change_profile(held.key, {name: empty if given is None else given})
+
+    draw(key=key, on_change=change)
 
 
 def _take_gpu(resources: Resources, slot: Slot) -> None:
@@ -380,13 +385,10 @@ def _named_input() -> None:
             empty = f"{native_pixels(session.file.net)}"
     else:
         empty = "from file"
-        given = network_file(_FILE_TIP, pixels=pixels)
-        if given.problem:
-            show_error(given.problem)
-        if given.network is None:
+        network = network_file(_FILE_TIP, pixels=pixels)
+        if network is None:
             st.caption("No file yet.")
-        elif pixels not in (None, given.network.counts.pixels):
-            read_at = given.network.counts.pixels
+        elif pixels not in (None, read_at := network.counts.pixels):
             show_error(f"This file was read at {read_at} pixels. To use {pixels}, upload it again.")
     batch, size = st.columns(2, gap="small")
     number_field("net_batch", at=batch)
@@ -474,8 +476,7 @@ def _edit_key(slot: Slot) -> str:
 def rename_input(custom: Held, prefix: str) -> None:
     """Ask what the visitor calls it."""
     # What it is called now: the list may have shortened or numbered what was typed.
-    key, rename = _answer(custom, prefix, "name", custom.name)
-    st.text_input("Name", key=key, max_chars=MAX_NAME_LETTERS, on_change=rename)
+    _ask(partial(st.text_input, "Name", max_chars=MAX_NAME_LETTERS), custom, prefix, "name", custom.name)
 
 
 def remove_all_button(prefix: str, kind: Literal["secondary", "tertiary"] = "secondary") -> None:
@@ -494,22 +495,17 @@ def step_questions(held: Held, prefix: str, latency_ms: float | None) -> None:
         return
     shown = counted(held.profile, latency_ms)
     # The file or the latency may tell.
-    key, change = _answer(held, prefix, "steps", shown.steps)
-    number_field(
-        key,
-        (1, MAX_STEPS),
-        label="Steps in the file",
-        help="Times are divided by it. A wrong number is a wrong prediction: twice the steps, half the time.",
-        at=st.container(width=200),
-        on_change=change,
-    )
+    tip = "Times are divided by it. A wrong number is a wrong prediction: twice the steps, half the time."
+    at = st.container(width=200)
+    draw = partial(number_field, bounds=(1, MAX_STEPS), label="Steps in the file", help=tip, at=at)
+    _ask(draw, held, prefix, "steps", shown.steps)
     st.caption(next(iter(steps_note(shown)), f"{sentence(steps_words(shown))}."))
     with st.container(horizontal=True, gap="small"):
         for field in untold(held.read):
             label, answers, tip = _QUESTIONS[field]
-            key, change = _answer(held, prefix, field, getattr(held, field))
             words = answers.__getitem__
-            st.selectbox(label, tuple(answers), format_func=words, key=key, help=tip, width=230, on_change=change)
+            draw = partial(st.selectbox, label, tuple(answers), format_func=words, help=tip, width=230)
+            _ask(draw, held, prefix, field, getattr(held, field))
 
 
 def besides_steps(warnings: Iterable[Note], held: Held) -> tuple[Note, ...]:

@@ -15,6 +15,7 @@ from streamlit import net_util
 from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.components.v2.get_bidi_component_manager import get_bidi_component_manager
 from streamlit.components.v2.manifest_scanner import ComponentConfig, ComponentManifest
+from streamlit.runtime import Runtime
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.typing import UploadedFile
@@ -39,6 +40,11 @@ def keep_to_itself() -> None:
             raise RuntimeError(f"Streamlit has no {name} any more: see ui/streamlit_internals.py.")
         setattr(owner, name, lambda *_: None)
     logging.getLogger("uvicorn.error").addFilter(lambda record: "WebSocket" not in str(record.msg))
+
+
+async def run_once() -> None:
+    """Run the first page for a visitor whom nobody is: it is drawn once before the first one comes."""
+    await Runtime.instance().does_script_run_without_error()
 
 
 def forget_upload(file: UploadedFile) -> None:

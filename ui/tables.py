@@ -8,12 +8,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pandas as pd
 import streamlit as st
 from msgspec import Struct
 
+from profet_core.offers import column_of, in_columns
 from ui.session import Table
 from ui.streamlit_internals import component
 
@@ -69,6 +70,7 @@ def as_json(rows: Rows) -> str:
     return json.dumps(list(rows), indent=2, allow_nan=False)
 
 
+Row = TypeVar("Row")
 #: A figure with full digits, a word, or None where there is none.
 Value = float | int | str | bool | None
 #: What stands in a cell without a value, and between the ends of a range.
@@ -86,38 +88,65 @@ class TableCell(NamedTuple):
     mark: str = ""
 
 
-class Column(Struct, frozen=True, kw_only=True):
-    """One column, with a value for each row.
+#: The value of a row: its path, such as "offer.name" ("": the row itself), or what makes it of the row.
+Of = str | Callable[[Any], Any]
+
+
+class Column(Struct, frozen=True):
+    """One column, declared for all rows.
 
     Attributes
     ----------
-    key : its name in links and exports, with the unit: "total_s".
-    values, words : what it is sorted by, and how that is read.
-    cells : as read, where that is more than the values' words.
-    export : the values' name in exports, if not the key.
-    data : where exports have more: name with unit -> full digits.
+    key : its name in links, with the unit: "total_s".
+    of : what it is sorted by, by default its key; two paths are the ends of a range, sorted by the upper one.
+    words : how that is read, or what `read` is of a row if it isn't None; of a range it takes both ends.
+    exports : name with unit -> full digits; a name alone is that of the value, which is by default the key.
+    part : of each row, if it is a column of that.
     narrow_under : key of the column that it stands beneath where the screen is narrow; empty: a column there too.
     """
 
     key: str
     title: str
-    values: Sequence[Value]
-    words: Callable[[Any], str] = str
-    cells: Sequence[str | TableCell] | None = None
-    export: str = ""
-    data: Mapping[str, Sequence[Value]] | None = None
-    by_default: bool = True
+    of: Of | tuple[str, str] = ""
+    words: Callable[..., str | TableCell] = str
+    read: Of | None = None
+    exports: Mapping[str, Of] | str = ""
+    part: Of = ""
     tip: str = ""
     narrow_under: str = ""
+    by_default: bool = True
 
-    def drawn(self) -> list[TableCell]:
+    def values(self, rows: Sequence[Any]) -> list[Any]:
+        """Return what it is sorted by; None where it is missing."""
+        return _values(_values(rows, self.part), self.of or self.key)
+
+    def drawn(self, rows: Sequence[Any]) -> list[TableCell]:
         """Its cells."""
-        cells = [MISSING if value is None else self.words(value) for value in self.values]
-        return [cell if isinstance(cell, TableCell) else TableCell(cell) for cell in self.cells or cells]
+        values = self.values(rows) if self.read is None else _values(_values(rows, self.part), self.read)
+        cells = (MISSING if value is None else self.words(*_ends(value)) for value in values)
+        return [TableCell(cell) if isinstance(cell, str) else cell for cell in cells]
 
-    def exported(self) -> Mapping[str, Sequence[Value]]:
-        """Return what an export has of it: name with unit -> full digits."""
-        return {self.export or self.key: self.values} if self.data is None else self.data
+    @property
+    def exported(self) -> Mapping[str, Of]:
+        """What an export has of it, but for a range's ends: name with unit -> value."""
+        if isinstance(self.exports, Mapping):
+            return self.exports
+        assert not isinstance(self.of, tuple), "the ends of a range have names"
+        return {self.exports or self.key: self.of or self.key}
+
+
+def _values(rows: Sequence[Any], of: Of | tuple[str, str]) -> list[Any]:
+    if isinstance(of, tuple):
+        ends = zip(*(_values(rows, path) for path in of), strict=True)
+        return [None if high is None else (low, high) for low, high in ends]
+    if callable(of):
+        return [None if row is None else of(row) for row in rows]
+    return list(column_of(in_columns(rows), of) if of and rows else rows)
+
+
+def _ends(value: Any) -> tuple[Any, ...]:
+    """Return both ends of a range, and all else as the only one; a record isn't one."""
+    return value if type(value) is tuple else (value,)
 
 
 def chosen_columns(columns: Sequence[Column], keys: Sequence[str]) -> tuple[Column, ...]:
@@ -130,20 +159,18 @@ def chosen_columns(columns: Sequence[Column], keys: Sequence[str]) -> tuple[Colu
     return first, *(column for column in others if (column.key in wanted if wanted else column.by_default))
 
 
-def row_order(columns: Sequence[Column], order: str) -> list[int]:
+def in_order(rows: Sequence[Row], columns: Sequence[Column], order: str) -> list[Row]:
     """Rows by a column's values, what has none last; equal rows, and all without such a column, stay as they came.
 
     `order` is that of links: "total_usd", or "-total_usd" for the largest first; empty for none.
     """
-    rows = list(range(len(columns[0].values)))
     column = next((column for column in columns if column.key == order.removeprefix("-")), None)
     if column is None:
-        return rows
-    valued = [_comparable(value) for value in column.values]
-    with_value = sorted(
-        (row for row in rows if valued[row]), key=lambda row: valued[row] or (), reverse=order[0] == "-"
-    )
-    return with_value + [row for row in rows if valued[row] is None]
+        return list(rows)
+    valued = [(_comparable(_ends(value)[-1]), row) for value, row in zip(column.values(rows), rows, strict=True)]
+    with_value = [(value, row) for value, row in valued if value]
+    with_value.sort(key=lambda pair: pair[0], reverse=order[0] == "-")
+    return [row for _, row in with_value] + [row for value, row in valued if not value]
 
 
 def _comparable(value: Value) -> tuple[bool, float, str] | None:
@@ -153,10 +180,12 @@ def _comparable(value: Value) -> tuple[bool, float, str] | None:
     return (True, 0.0, value.casefold()) if isinstance(value, str) else (False, float(value), "")
 
 
-def exported_rows(columns: Sequence[Column], order: Sequence[int]) -> list[dict[str, Value]]:
+def exported_rows(rows: Sequence[Any], columns: Sequence[Column]) -> list[dict[str, Value]]:
     """One mapping a row, of all that the columns export."""
-    exported = {name: values for column in columns for name, values in column.exported().items()}
-    return [{name: values[row] for name, values in exported.items()} for row in order]
+    exported = {
+        name: _values(_values(rows, column.part), of) for column in columns for name, of in column.exported.items()
+    }
+    return [{name: values[row] for name, values in exported.items()} for row in range(len(rows))]
 
 
 def show_table(rows: Sequence[Mapping[str, str]], alt: str) -> None:
@@ -173,24 +202,27 @@ def _unbroken(value: str) -> str:
 
 
 def result_table(
-    keys: Sequence[str],
+    rows: Sequence[Any],
     columns: Sequence[Column],
     *,
     choices: Table,
     stem: str,
     title: str,
     sorted_by: str = "",
+    label: Of = "label",
     charts: bool | None = True,
 ) -> str | None:
-    """Show the table; returns the key of the row that the visitor opened, None without one.
+    """Show the table; returns the label of the row that the visitor opened, None without one.
 
     The rows have their order, by the column `sorted_by`, until the visitor sorts them; of the columns the first names
     the row and is always there.
-    `keys` tell the rows from each other, in links too. `stem` begins the names of exports, and `title` is for screen
-    readers. `charts` says whether the page has charts to save; None: the page draws the view's row of exports itself.
+    Rows are told from each other by their `label`, in links too. `stem` begins the names of exports, and `title` is for
+    screen readers. `charts` says whether the page has charts to save; None: the page draws the view's row of exports
+    itself.
     """
     key = f"{choices.prefix}:table"
-    order, shown = row_order(columns, choices.sort), chosen_columns(columns, choices.columns)
+    rows, shown = in_order(rows, columns, choices.sort), chosen_columns(columns, choices.columns)
+    labels = _values(rows, label)
 
     def sort() -> None:
         # What a browser sends may be anything.
@@ -200,42 +232,42 @@ def result_table(
             choices.sort = "" if wanted == sorted_by else wanted
 
     def open_row() -> None:
-        if (row := st.session_state[key].get("open")) in keys:
+        if (row := st.session_state[key].get("open")) in labels:
             choices.open = "" if row == choices.open else row
 
     places = {column.key: number for number, column in enumerate(shown)}
-    drawn = [column.drawn() for column in shown]
+    drawn = [column.drawn(rows) for column in shown]
     heads = [
         {
             "key": column.key,
             "title": column.title,
             "tip": column.tip,
             # Numbers, a mark's place in line aside, stand flush right.
-            "numeric": any(isinstance(value, int | float) for value in column.values)
+            "numeric": any(isinstance(_ends(value)[-1], int | float) for value in column.values(rows))
             and not any(cell.mark for cell in cells),
             "sorted": {column.key: "ascending", f"-{column.key}": "descending"}.get(choices.sort or sorted_by, "none"),
             "under": places.get(column.narrow_under, -1),
         }
         for column, cells in zip(shown, drawn, strict=True)
     ]
-    rows = [
-        {"key": keys[row], "open": keys[row] == choices.open, "cells": [cells[row]._asdict() for cells in drawn]}
-        for row in order
+    lines = [
+        {"key": key, "open": key == choices.open, "cells": [cell._asdict() for cell in cells]}
+        for key, *cells in zip(labels, *drawn, strict=True)
     ]
     component("result_table", Path(__file__).parent / "assets")(
         key=key,
-        data={"title": title, "columns": heads, "rows": rows},
+        data={"title": title, "columns": heads, "rows": lines},
         on_sort_change=sort,
         on_open_change=open_row,
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         _column_chooser(columns, shown, choices)
         if rows:
-            made = partial(exported_rows, shown, order)
+            made = partial(exported_rows, rows, shown)
             save_button("JSON", lambda: as_json(made()), f"{stem}.json", "application/json")
             if charts is not None:
                 export_row(stem, made, charts=charts)
-    return choices.open if choices.open in keys else None
+    return choices.open if choices.open in labels else None
 
 
 def _column_chooser(columns: Sequence[Column], shown: Sequence[Column], choices: Table) -> None:

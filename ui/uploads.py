@@ -13,11 +13,12 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.typing import UploadedFile
 
 from profet_core import ProfetError, Profile
-from profet_core.layers.logs import LOGS, TrainingLog, read_log_guarded
+from profet_core.layers.logs import read_log_guarded
+from profet_core.layers.measured import LOGS, TrainingLog
 from profet_core.layers.network import Network
 from profet_core.layers.reading import read_network_guarded
 from profet_profiles.sandbox import read_guarded, taken
-from ui.custom import GivenNetwork, add_profile, given_network
+from ui.custom import NETWORK, add_profile, given_network
 from ui.resources import Held, Resources
 from ui.server import others_first
 from ui.session import session
@@ -70,49 +71,53 @@ def _why_not(file: UploadedFile, error: Exception) -> str:
     return f"{file.name} can't be used. Something went wrong on our side while reading it."
 
 
-def network_file(tip: str, *, pixels: int | None, take: Callable[[Network], None] = lambda _: None) -> GivenNetwork:
-    """Ask for a network's file, keep its layers for the session, and let the file go.
+def _take_file(key: str, read: Callable[[BinaryIO, str], Result], take: Callable[[Result, str], object]) -> None:
+    """Read the file that an uploader of one got, if any: `take` keeps what it holds, else why not stays to be shown."""
+    file = st.session_state.get(_uploader_key(key))
+    if file is None or file.closed:
+        return
+    problem = ""
+    try:
+        take(_read(file, lambda copy: read(copy, file.name)), file.name)
+    except Exception as error:
+        problem = _why_not(file, error)
+    finally:
+        _let_go(file)
+    st.session_state[f"{key}:problem"] = problem
+    _empty_uploader(key)
 
-    `pixels`: image size to count at; None: the file's own. `take`: called with each network that is read.
+
+def network_file(tip: str, *, pixels: int | None) -> Network | None:
+    """Ask for a network's file, keep its layers for the session, and let the file go; returns the last one read.
+
+    `pixels`: image size to count at; None: the file's own.
     """
-    given = given_network()
-    file = st.file_uploader("Network file", key=_uploader_key("network"), help=tip)
-    if file is not None and not file.closed:
-        try:
-            network = _read(file, lambda copy: read_network_guarded(copy, file.name, pixels))
-            take(network)
-            given = GivenNetwork(file.name, network=network)
-        except Exception as error:
-            given = GivenNetwork(file.name, _why_not(file, error), given.network)
-        finally:
-            _let_go(file)
-        st.session_state["network:given"] = given
-        _empty_uploader("network")
-    return given
+    st.file_uploader("Network file", key=_uploader_key("network"), help=tip)
+
+    def keep(network: Network, _: str) -> None:
+        st.session_state[NETWORK] = network
+
+    _take_file("network", lambda copy, name: read_network_guarded(copy, name, pixels), keep)
+    if problem := st.session_state.get("network:problem"):
+        show_error(problem)
+    return given_network()
 
 
 def read_given_log(take: Callable[[TrainingLog], None]) -> None:
     """Read the log that its uploader got, in the run that it starts; `take`: called with what it says."""
-    file = st.session_state.get(_uploader_key("log"))
-    if file is None or file.closed:
-        return
-    try:
-        log = _read(file, lambda copy: read_log_guarded(copy, file.name))
+
+    def keep(log: TrainingLog, name: str) -> None:
         take(log)
         sizes = [f"batch {log.batch_size}"] * bool(log.batch_size) + [f"{log.pixels} px"] * bool(log.pixels)
         facts = ", ".join([f"{log.time}, the median of {log.count:,}", *sizes, *filter(None, [log.gpu])])
-        note = "", f"{file.name}: {facts}."
-    except Exception as error:
-        note = _why_not(file, error), ""
-    finally:
-        _let_go(file)
-    st.session_state["log:note"] = note
-    _empty_uploader("log")
+        st.session_state["log:read"] = f"{name}: {facts}."
+
+    _take_file("log", read_log_guarded, keep)
 
 
 def log_input() -> None:
     """Ask for the log of a finished training, and say what was read from it."""
-    problem, read = st.session_state.get("log:note", ("", ""))
+    problem, read = (st.session_state.get(f"log:{name}", "") for name in ("problem", "read"))
     with st.expander("From a training log", icon=":material/description:", key="log", expanded=bool(problem)):
         st.file_uploader("Training log", key=_uploader_key("log"), help=f"{LOGS[0].upper()}{LOGS[1:]}.")
         if problem:

@@ -32,7 +32,7 @@ def _linked() -> tuple[Part | str, ...]:
     A sample that Predict shows is as it is there, with all that its numbers depend on.
     """
     is_sample = session.profile.source == "sample"
-    inputs = session.prediction_inputs if is_sample else ("method", "precision", "training_code", "checkpointing")
+    inputs = session.prediction_inputs if is_sample else (session.how,)
     return session.compare, "drawn", session.offers, session.compare_table, *inputs
 
 

@@ -26,7 +26,7 @@ from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX
 from profet_profiles.units import US_PER_MS, format_ms, format_significant, format_usd
 from ui.bars import Bar, BarAxis, BarRow, show_bars
 from ui.charts import BLUE, GRAY, ORANGE, show_legend
-from ui.columns import instance_column, price_column
+from ui.columns import INSTANCE, PRICE
 from ui.curves import value_of
 from ui.custom import named_network, profile_in_slot, profile_to_predict, remove_profiles, set_recorded
 from ui.fields import aside_note, choice, number_field, set_aside, some_of
@@ -35,7 +35,7 @@ from ui.predicted import Predicted
 from ui.profile import besides_steps, remove_all_button, rename_input, sample_label, step_questions
 from ui.resources import Held, Resources
 from ui.session import session
-from ui.tables import MISSING, Column, TableCell, export_row, result_table, row_order, save_button, show_table
+from ui.tables import MISSING, Column, TableCell, export_row, in_order, result_table, save_button, show_table
 from ui.uploads import notes_on, read_uploads, show_notes, upload_input
 from ui.words import ON_PREDICT, page_path, plain, record_link, show_error, show_warning, unbroken
 
@@ -83,7 +83,7 @@ def compare(resources: Resources, candidates: Sequence[Candidate], shown: Predic
 
     `shown`: what Predict shows of its profile: with a latency that the visitor trusts and their own measurements.
     """
-    how = session.network.how
+    how = session.how.answers(ProfileQuestion)
     questions = [
         ProfileQuestion(profile=held.profile, anchor=held.anchor, latency_ms=held.latency_ms, **how)
         for held in (candidate.held for candidate in candidates)
@@ -304,18 +304,14 @@ def show_comparison(resources: Resources, compared: Sequence[Candidate], toolbar
     rows.sort(key=lambda row: by_value.get(row.label, math.inf), reverse=metric == "images")
     drawn = {row.label for row in drawn_rows(rows, keep=session.compare_table.open)}
     columns = [
-        instance_column(rows),
-        *(
-            _column(place, candidate.name, [plans.get(row.label) for row in rows], metric)
-            for place, (candidate, plans) in enumerate(zip(predicted, by_profile, strict=True))
-        ),
-        price_column(rows, "instance"),
+        replace(INSTANCE, part="0"),
+        *(_column(place, candidate.name, metric) for place, candidate in enumerate(predicted, start=1)),
+        replace(PRICE, part="0", narrow_under="instance"),
     ]
-    order = row_order(columns, session.compare_table.sort)
-    drawn_plans = [
-        [plans.get(rows[row].label) for row in order if rows[row].label in drawn]
-        for plans in by_profile[:_MAX_PROFILES]
-    ]
+    # A plan of the offer, and that of each profile.
+    plan_rows: list[Any] = [(row, *(plans.get(row.label) for plans in by_profile)) for row in rows]
+    shown = [line for line in in_order(plan_rows, columns, session.compare_table.sort) if line[0].label in drawn]
+    drawn_plans = [*zip(*shown, strict=True)][1 : _MAX_PROFILES + 1]
     with chart_place:
         legend = {
             color: _cut(candidate.name.replace(" pixels", " px"), _MAX_LETTERS)
@@ -326,8 +322,9 @@ def show_comparison(resources: Resources, compared: Sequence[Candidate], toolbar
     if len(predicted) > _MAX_PROFILES:
         st.caption(f"The chart shows the first {_MAX_PROFILES} profiles. The table has all {len(predicted)}.")
     result_table(
-        [row.label for row in rows],
+        plan_rows,
         columns,
+        label="0.label",
         choices=session.compare_table,
         sorted_by="-profile_1" if metric == "images" else "profile_1",
         stem="profet-compare",
@@ -356,26 +353,23 @@ def _ends(plan: Plan, metric: str) -> tuple[float, float | None, float | None]:
     return value, *(ends or (None, None))
 
 
-def _column(place: int, name: str, plans: Sequence[Plan | None], metric: str) -> Column:
+def _column(place: int, name: str, metric: str) -> Column:
     """One profile's values; exports have both ends and what they are based on."""
-    words, unit = _WORDS[metric], _UNITS[metric]
-    ends = [None if plan is None else _ends(plan, metric) for plan in plans]
-    values = [span and span[0] for span in ends]
+    unit = _UNITS[metric]
+    ends = {f"{name}: {end}{unit}": _end_of(number, metric) for number, end in enumerate(("", "low_", "high_"))}
     return Column(
-        key=f"profile_{place + 1}",
-        title=_cut(name, _MAX_LETTERS),
-        values=values,
-        cells=[
-            MISSING if plan is None or value is None else TableCell(words(value), beneath=plan.basis.word)
-            for plan, value in zip(plans, values, strict=True)
-        ],
-        data={
-            f"{name}: {unit}": values,
-            f"{name}: low_{unit}": [span and span[1] for span in ends],
-            f"{name}: high_{unit}": [span and span[2] for span in ends],
-            f"{name}: basis": [None if plan is None else plan.basis.value for plan in plans],
-        },
+        f"profile_{place}",
+        _cut(name, _MAX_LETTERS),
+        _end_of(0, metric),
+        lambda plan: TableCell(_WORDS[metric](_ends(plan, metric)[0]), beneath=plan.basis.word),
+        read="",
+        exports={**ends, f"{name}: basis": "basis.value"},
+        part=str(place),
     )
+
+
+def _end_of(number: int, metric: str) -> Callable[[Plan], float | None]:
+    return lambda plan: _ends(plan, metric)[number]
 
 
 def comparison_bars(

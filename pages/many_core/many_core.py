@@ -24,49 +24,43 @@ _GRID = {*np.geomspace(1, MAX_THREADS, 200).round().astype(int).tolist(), *PUBLI
 _MODELS = {"model_a": ("From operation counts", "solid"), "model_b": ("From single-thread times", "dash")}
 
 
-def _inputs() -> tuple[many_core.ManyCoreNetwork, many_core.ManyCoreTraining]:
-    """Ask for the network and the training; InputError: the FLOPs are out of bounds."""
-    state = session.manycore
-    choice("manycore_from")
-    if state.manycore_from == "published":
-        choice("manycore_network")
-        network = PUBLISHED[state.manycore_network]
-    else:
-        tip = "Forward pass, a multiply-add counted as two; `profet manycore` takes names and files of networks."
-        number_field("manycore_flops", help=tip)
-        network = many_core.scaled_network("custom", state.manycore_flops)
-    usual = many_core.training_of(network)
-    for name, value in usual._asdict().items():
-        number_field(f"manycore_{name}", empty=f"published: {value:,}")
-    return network, many_core.training_of(network, *(getattr(state, f"manycore_{name}") for name in usual._fields))
-
-
 def main(_: Resources) -> None:
     """Draw inputs, chart and table."""
+    state = session.manycore
     with st.sidebar:
-        network, training = _inputs()
+        choice("manycore_from")
+        if state.manycore_from == "published":
+            choice("manycore_network")
+            network = PUBLISHED[state.manycore_network]
+        else:
+            tip = "Forward pass, a multiply-add counted as two; `profet manycore` takes names and files of networks."
+            number_field("manycore_flops", help=tip)
+            network = many_core.scaled_network("custom", state.manycore_flops)
+        usual = many_core.training_of(network)
+        for name, value in usual._asdict().items():
+            number_field(f"manycore_{name}", empty=f"published: {value:,}")
+        training = many_core.training_of(network, *(getattr(state, f"manycore_{name}") for name in usual._fields))
     asked, notes = many_core.words_of(network, training, _GRID)
     st.markdown(plain(asked))
     drawn = many_core.manycore(network, training, _GRID)
-    is_published = PUBLISHED.get(network.name) is network and training == many_core.training_of(network)
+    is_published = PUBLISHED.get(network.name) is network and training == usual
     published_min = many_core.PUBLISHED_PREDICTIONS_MIN[network.name] if is_published else {}
-    threads = [row["threads"] for row in drawn]
     lines = [
-        Curve(label=label, look=Look(BLUE, dash), sizes=threads, values=[row[model]["total_s"] for row in drawn])
+        Curve(label, Look(BLUE, dash), [row["threads"] for row in drawn], [row[model]["total_s"] for row in drawn])
         for model, (label, dash) in _MODELS.items()
     ]
     if published_min:
         published_s = [60 * minutes for minutes in published_min.values()]
-        lines.append(Curve(label="Published", look=Look(GRAY), sizes=[*published_min], values=published_s, marks=True))
+        lines.append(Curve("Published", Look(GRAY), [*published_min], published_s, marks=True))
     # Marks at both ends would be cut.
     axis = count_axis("Threads", 1 / 1.15, MAX_THREADS * 1.15, (1, 4, 15, 60, 240, 960, 3_840))
-    shown = Shown("Time", format_time, in_time=True)
-    show_chart(curves(lines, shown, axis, at=CORES * len(many_core.CYCLES_PER_INSTRUCTION)), "threads")
+    measured = CORES * len(many_core.CYCLES_PER_INSTRUCTION)
+    show_chart(curves(lines, Shown("Time", format_time, in_time=True), axis, at=measured), "threads")
     st.caption(plain(" ".join(notes)))
     heads = ["Threads", *(head for label, _ in _MODELS.values() for head in (f"{label} (min)", f"{label}: speed-up"))]
     published = [f"{published_min[count]:.1f}" if count in published_min else MISSING for count in PUBLISHED_THREADS]
-    rows = zip(many_core.rows_of(many_core.manycore(network, training, PUBLISHED_THREADS)), published, strict=True)
-    table = [dict(zip([*heads, "Published (min)"], (*row, minutes), strict=True)) for row, minutes in rows]
+    rows = many_core.rows_of(many_core.manycore(network, training, PUBLISHED_THREADS))
+    table = [dict(zip(heads, row, strict=True)) | {"Published (min)": published.pop(0)} for row in rows]
     show_table(table, "Training time over threads")
     st.header("Does this apply to my CPU?", anchor=False)
     show_text(Path(__file__).with_name("many_core.md"))

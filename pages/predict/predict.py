@@ -35,19 +35,15 @@ from ui.custom import profile_in_slot
 from ui.fields import (
     choice,
     costs_input,
-    limits_input,
     method_input,
     more_options,
     number_field,
-    precision_input,
+    number_fields,
+    parameters_input,
     recorded_sizes,
     select,
     size_sliders,
     toggle,
-    training_code_input,
-    validation_input,
-    whole_nodes_input,
-    workload_input,
 )
 from ui.first_paint import keep_words
 from ui.frame import run_page, write_link
@@ -69,23 +65,26 @@ _BOUNDARY = "Training time only, without start-up, {}storage, or egress."
 def sidebar(resources: Resources) -> None:
     """Everything that the numbers depend on, but for sizes and offers."""
     network_input(resources)
-    workload_input()
-    precision_input()
+    number_fields("images", "epochs")
+    select("precision")
     more_options("predict", partial(_other_inputs, resources))
 
 
 def _other_inputs(resources: Resources) -> None:
-    limits_input()
+    number_fields("deadline_hours", "budget_usd", empty="none")
     number_field("certainty")
-    validation_input()
+    number_field("validation_images")
     held = profile_in_slot(resources, session.profile)
     if held.is_network:
         choice("net_optimizer", help="Its state needs memory.")
         toggle("net_frozen", help="Only the last layer is trained.")
     else:
         second_input(resources)
-    whole_nodes_input(held.profile.meta)
-    training_code_input()
+    toggle("whole_nodes")
+    if session.training.whole_nodes:
+        parameters_input(held.profile.meta)
+    select("training_code")
+    toggle("checkpointing")
     costs_input()
     method_input(resources)
 
@@ -171,8 +170,8 @@ def _show_result(
     else:
         plans = [row for row in rows if row.has_number]
         tables.result_table(
-            [plan.label for plan in plans],
-            predict_columns(plans, per, per.unit(plans), resources.gpus),
+            [plan.per(per) for plan in plans],
+            predict_columns(per, per.unit(plans), resources.gpus),
             choices=session.predict_table,
             stem="profet-predict",
             title=f"{per.capitalize()}: time and cost",
@@ -191,8 +190,9 @@ def _exports(resources: Resources, network: Predicted, advice: Advice, plans: Se
         return report_html(advice, report_source(name, prediction, models, prediction.warnings))
 
     def exported() -> tables.Rows:
-        columns = predict_columns(plans, per, per.unit(plans), resources.gpus)
-        return tables.exported_rows(tables.chosen_columns(columns, chosen), tables.row_order(columns, order))
+        columns = predict_columns(per, per.unit(plans), resources.gpus)
+        rows = tables.in_order([plan.per(per) for plan in plans], columns, order)
+        return tables.exported_rows(rows, tables.chosen_columns(columns, chosen))
 
     charts = session.predict.chart != "table"
     tables.export_row("profet-predict", exported, charts=charts, report=report)

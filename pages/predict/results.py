@@ -551,7 +551,7 @@ def _measured_line(network: Predicted, instance: str) -> str:
         or prediction.anchor != sample.anchor
         or given_ms not in (None, sample.latency_ms)
         or is_half(prediction.precision)
-        or session.network.method != DEFAULT_METHOD
+        or session.how.method != DEFAULT_METHOD
     ):
         return ""
     predicted_ms = (sample.left_out_without_latency_ms if given_ms is None else sample.left_out_ms)[instance]

@@ -27,22 +27,20 @@ from ui.fields import (
     aside_note,
     choice,
     chosen_parameters,
-    limits_input,
     more_options,
     number_field,
+    number_fields,
     parameters_input,
     select,
     set_aside,
     toggle,
-    validation_input,
-    workload_input,
 )
 from ui.frame import run_page
 from ui.offers import chosen_rows, offer_buttons, offer_values, preset_choice
 from ui.predicted import current_network
 from ui.profile import latency_question, network_input, show_notices
 from ui.resources import Resources
-from ui.session import STRATEGIES, STRATEGY_WORDS, session, typed_network
+from ui.session import LINKED, STRATEGIES, session
 from ui.tables import result_table
 from ui.words import page_path, plain
 
@@ -57,14 +55,12 @@ def sidebar(resources: Resources) -> None:
     """Everything but the offers."""
     choice("one_gpu")
     if session.scale_out.one_gpu == "typed":
-        step, batch = st.columns(2, gap="small")
-        number_field("step_ms", empty="measured", at=step)
-        number_field("one_gpu_batch", at=batch)
+        number_fields("step_ms", "one_gpu_batch", empty="measured")
         gpus = sorted({offer.gpu for offer in resources.catalog.values()}, key=str.casefold)
         before, key = session.scale_out.one_gpu_on, "step_ms"
         more: dict[str, Any] = {"index": None, "placeholder": "which GPU?"}
         more |= {"on_change": lambda: set_aside(key, before, session.scale_out.one_gpu_on, [key])}
-        select("one_gpu_on", {gpu: gpu for gpu in gpus}, **more)
+        select("one_gpu_on", gpus, **more)
         aside_note(key, session.scale_out.one_gpu_on, str)
         parameters_input(None)
     else:
@@ -73,21 +69,21 @@ def sidebar(resources: Resources) -> None:
         meta = profile_in_slot(resources, session.profile).profile.meta
         if session.training.network or chosen_parameters(meta) is not None:
             parameters_input(meta)
-    choice("gradients", help="4 bytes per parameter in FP32, 2 in FP16.")
+    choice("gradients")
     choice("batch_kept", help=_KEPT_TIP)
     if session.scale_out.batch_kept == "all":
         number_field("global_batch", empty="batch of one GPU")
     select("strategy")
-    number_field("total_gpus", empty="one machine", help="In whole machines.")
+    number_field("total_gpus", empty="one machine")
     select("machine_network", help=_NETWORK_TIP)
-    workload_input()
-    limits_input()
+    number_fields("images", "epochs")
+    number_fields("deadline_hours", "budget_usd", empty="none")
     more_options("scale_out", _other_inputs)
 
 
 def _other_inputs() -> None:
     toggle("exchanges", help="All of them in the chart.")
-    validation_input()
+    number_field("validation_images")
 
 
 _SHOWN = {
@@ -136,8 +132,8 @@ def main(resources: Resources) -> None:
     _chart(answering.on(chosen.label), chosen, how_many.plan.step.gpus if how_many else 1)
     gpus = question.total_gpus
     result_table(
-        [row.label for row in rows],
-        out_columns(rows, shared_time_unit(row.epoch_s for row in rows)),
+        rows,
+        out_columns(shared_time_unit(row.epoch_s for row in rows)),
         choices=session.scale_out_table,
         sorted_by="epoch_usd",
         stem="profet-scale-out",
@@ -154,13 +150,11 @@ def main(resources: Resources) -> None:
 def _question(resources: Resources) -> tuple[ScaleoutQuestion, TrainingQuestion | None] | None:
     """Return the settings as a question, with one GPU's; None while something is missing, which the page asks for."""
     state = session.scale_out
-    network, parameters = typed_network()
     values = {
         **session.training.answers(ScaleoutQuestion),
         **state.answers(ScaleoutQuestion),
         **offer_values(resources),
-        "network": network,
-        "parameters": parameters,
+        **session.training.shared,
         "network_gbit_per_s": None if state.machine_network == "own" else float(state.machine_network),
         # Each is of some of what can be chosen here.
         "step_ms": None,
@@ -249,7 +243,7 @@ def _curve(rows: Sequence[CurveRow], strategy: Strategy, color: str, shows: str,
     points = [_value(epoch, shows) for epoch in epochs]
     ends = [span for _, span in points if span is not None]
     return Curve(
-        label=STRATEGY_WORDS[strategy],
+        label=LINKED["strategy"].options[strategy],
         look=Look(color, _DASHES[strategy]),
         sizes=[epoch.step.gpus for epoch in epochs],
         values=[value for value, _ in points],

@@ -20,7 +20,7 @@ from profet_profiles.units import format_significant, format_time, format_usd, s
 from ui.charts import COLORS, show_chart
 from ui.columns import DOTS, size_columns
 from ui.curves import LATENCY, Curve, Look, Shown, curves, show_basis_legend, size_axis, value_of
-from ui.fields import SIZE_LABELS, choice, more_options, size_sliders, validation_input, workload_input
+from ui.fields import SIZE_LABELS, choice, more_options, number_field, number_fields, size_sliders
 from ui.frame import run_page
 from ui.offers import chosen_rows, drawn_rows, offer_buttons, preset_choice, with_offers
 from ui.predicted import current_network
@@ -43,13 +43,13 @@ _SHOWN = {
 def sidebar(resources: Resources) -> None:
     """Ask what the curves depend on."""
     network_input(resources)
-    workload_input()
+    number_fields("images", "epochs")
     more_options("sizes", partial(_other_inputs, resources))
 
 
 def _other_inputs(resources: Resources) -> None:
     choice("scale")
-    validation_input()
+    number_field("validation_images")
     second_input(resources)
 
 
@@ -119,8 +119,8 @@ def _table(resources: Resources, answer: SizesAnswer, axis: str, at: int | None,
     rows = at_largest_batch(resources, answer.advice, chosen) if largest else answer.rows
     plans = sorted(rows, key=lambda row: (row.total_usd, row.total_s))
     result_table(
-        [plan.label for plan in plans],
-        size_columns(plans, shared_time_unit(plan.total_s for plan in plans), with_batch=largest),
+        plans,
+        size_columns(shared_time_unit(plan.total_s for plan in plans), with_batch=largest),
         choices=session.sizes_table,
         sorted_by="training_usd",
         stem="profet-largest-batch" if largest else f"profet-{axis}-{at}",

@@ -23,8 +23,7 @@ from profet_core.layers.estimate import (
     estimate,
     measured_step,
 )
-from profet_core.layers.logs import TrainingLog
-from profet_core.layers.measured import MeasuredTime, measured_times, step_ms
+from profet_core.layers.measured import MeasuredTime, TrainingLog, measured_times, step_ms
 from profet_core.layers.network import Counts, Network
 from profet_core.layers.networks import counts_of, network_name
 from profet_core.layers.steps import NetworkStep

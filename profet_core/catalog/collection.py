@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 from weakref import ref
 
@@ -92,7 +93,7 @@ class Catalog(dict[str, Instance]):
         """Every offer of an instance, default offer first; raises InputError for an unknown instance."""
         return self.by_instance[self[name].name]
 
-    @property
+    @cached_property
     def all_offers(self) -> tuple[Instance, ...]:
         """Every offer of every instance, in the catalog's order."""
         return tuple(row for rows in self.by_instance.values() for row in rows)
@@ -133,6 +134,7 @@ class Catalog(dict[str, Instance]):
         place = {name: number for number, name in enumerate(dict.fromkeys([*self, *(row.name for row in own)]))}
         return Catalog(sorted([*rows, *own], key=lambda row: place[row.name]))
 
+    @cached_property
     def filter_options(self) -> dict[str, tuple[str, ...]]:
         """Field of `OfferFilter` -> what offers can be filtered by, sorted.
 

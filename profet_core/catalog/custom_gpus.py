@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -232,8 +231,14 @@ def parse_custom_gpus(text: str, shipped: Gpus) -> tuple[CustomGpu, ...]:
     what, columns = "Custom GPUs", GPU_COLUMNS[1:]
     if is_header(text):
         return ()
+
+    def make(row: Row) -> CustomGpu:
+        # The list may be older than the specs that ship now.
+        if (same := shipped.called(row["gpu"])) is not None:
+            raise InputError(f"{row['gpu']} ships with PROFET as {same.name}: delete its row.")
+        return custom_gpu_from(row, shipped)
+
     try:
-        make = partial(custom_gpu_from, shipped=shipped)
         return checked_custom_gpus(read_records(text, what, key="gpu", required=columns, make=make))
     except InputError as error:
         raise CatalogError(f"{what}: {error}") from None

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache, cached_property
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from profet_core.catalog.tables import cells_of, check_numbers, read_records
 from profet_core.errors import CatalogError, Code, InputError, Note
 from profet_core.shipped import shipped_text
+
+if TYPE_CHECKING:
+    import numpy as np
 
 #: Relative tolerance of a memory size against the specs.
 _MEMORY_TOLERANCE = 0.1
@@ -447,19 +451,21 @@ def runs_as(gpu: Gpu, requested: str) -> tuple[str, Note | None]:
     return FP32, _AT_FP32_SPEED.get(wanted)
 
 
-def no_less(gpu: Gpu, other: Gpu) -> bool:
-    """Whether a GPU of the same generation has no less of everything than another one, and more of something."""
-    if gpu.compute_capability is None or gpu.compute_capability != other.compute_capability:
-        return False
-    mine, its = _specs(gpu), _specs(other)
-    is_no_less = all(own >= others for own, others in zip(mine, its, strict=True))
-    return is_no_less and (mine, gpu.base_mhz) > (its, other.base_mhz)
+def no_less(gpus: Sequence[Gpu]) -> np.ndarray:
+    """Whether a GPU has no less of everything than another of its generation, and more of something, (gpus, gpus)."""
+    # Late: a list of GPUs is read without it.
+    import numpy as np
+
+    specs = np.array([_specs(gpu) for gpu in gpus])
+    generations = np.array([gpu.compute_capability for gpu in gpus], float)
+    is_more = (specs[:, None] > specs[None]).any(axis=2)
+    same: np.ndarray = generations[:, None] == generations
+    return same & is_more & (specs[:, None] >= specs[None]).all(axis=2)
 
 
 def _specs(gpu: Gpu) -> tuple[float, ...]:
     tensor = gpu.tf32_tensor_dense_tflops or 0.0, gpu.fp16_tensor_dense_tflops or 0.0
-    cores = gpu.sm_count, gpu.cuda_cores, gpu.boost_mhz, gpu.fp32_tflops
-    return (*cores, *tensor, gpu.bandwidth_gb_per_s, gpu.l2_mb, gpu.tdp_w)
+    return gpu.fp32_tflops, *tensor, gpu.bandwidth_gb_per_s, gpu.l2_mb, gpu.tdp_w
 
 
 def amp_words(gpu: Gpu) -> str:

@@ -96,7 +96,7 @@ class Instance(Struct, frozen=True):
         check_numbers(self, self.name)
         if self.status not in STATUSES:
             raise InputError(f"{self.name}: status must be one of {', '.join(STATUSES)}, not {self.status!r}.")
-        if self.market not in (*MARKETS, CUSTOM_PRICE):
+        if self.market not in MARKETS and self.market != CUSTOM_PRICE:
             raise InputError(f"{self.name}: market must be one of {', '.join(MARKETS)}, not {self.market!r}.")
         if not _PROVIDER.fullmatch(self.provider):
             raise InputError(
@@ -137,9 +137,8 @@ def instance_from_row(row: Row, *, custom: bool = False, machine_source: str = "
             more = ": give its price or remove the row" if column == "usd_per_hour" else ""
             raise InputError(f"{name}: {column} is empty{more}.")
     check_date(name, row["as_of"])
-    cells = {column: row[column] for column in (*MACHINE_COLUMNS, *OFFER_COLUMNS, "instance")}
-    cells["provider"] = cells["provider"] or CUSTOM_PROVIDER
-    return Instance(name=name, custom=custom, machine_source=machine_source, **cells_of(Instance, cells, "instance"))
+    cells = {**cells_of(Instance, row, "instance"), "provider": row["provider"] or CUSTOM_PROVIDER}
+    return Instance(name=name, custom=custom, machine_source=machine_source, **cells)
 
 
 def check_date(name: str, text: str) -> None:

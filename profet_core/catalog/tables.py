@@ -101,23 +101,28 @@ def cells_of(kind: type, row: Row, key: str) -> dict[str, Any]:
 
     Raises InputError, which names row and column.
     """
-    values: dict[str, Any] = {}
-    for name, (type_, is_optional) in _types_of(kind).items():
-        text = row.get(name)
+    values: dict[str, Any] = {name: row[name] for name in _types_of(kind) if name in row}
+    for name, type_, is_optional in _numbers_of(kind):
+        if (text := values.get(name)) is None:
+            continue
         try:
-            if text is not None:
-                values[name] = None if not text and is_optional else type_(text) if type_ in _CHECKS else text
+            values[name] = None if not text and is_optional else type_(text)
         except ValueError:
-            raise InputError(f"{row[key]}: {name} must be a number, not {_shortened(text or '')!r}.") from None
+            raise InputError(f"{row[key]}: {name} must be a number, not {_shortened(text)!r}.") from None
     return values
 
 
 def check_numbers(record: Struct, name: str) -> None:
     """Reject numbers that are not positive, or whole where they count; the message names the column."""
-    for column, (type_, is_optional) in _types_of(type(record)).items():
+    for column, type_, is_optional in _numbers_of(type(record)):
         value = getattr(record, column)
-        if type_ in _CHECKS and not (value is None and is_optional):
+        if not (value is None and is_optional):
             _CHECKS[type_](f"{name}: {column}", value)
+
+
+@cache
+def _numbers_of(record: type) -> Sequence[tuple[str, Any, bool]]:
+    return [(name, type_, is_optional) for name, (type_, is_optional) in _types_of(record).items() if type_ in _CHECKS]
 
 
 def _shortened(text: str) -> str:
@@ -143,9 +148,10 @@ def _checked(
             value = ""
         if len(value) > LONGEST_CELL:
             raise InputError(f"{column} of {name!r} has more than {LONGEST_CELL} characters.")
-        if not value.strip().isprintable():
+        value = value.strip()
+        if not value.isprintable():
             raise InputError(f"{column} of {name!r} holds a line break or control character: {_shortened(value)!r}.")
-        cells[column] = value.strip()
+        cells[column] = value
     if not name:
         raise InputError(f"a row has no {key} name.")
     return cells

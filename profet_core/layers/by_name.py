@@ -24,7 +24,6 @@ from profet_core.layers.network import MAX_PATCH_CONVOLUTIONS, Counts, Elements,
 from profet_core.layers.networks import (
     MAX_PIXELS,
     MIN_PIXELS,
-    PROFET,
     as_in_tensorflow,
     counts_of,
     named_network,
@@ -316,7 +315,7 @@ def inputs_there(models: Models, inputs: StepInputs, gpu: Gpu, precisions: Seque
     # What a user's steps say of a GPU has the costs of the program that ran them.
     in_profets = gpu.name not in calibrated_gpus(models)
     recorded = [Place(gpu, mode_of(gpu, precision or TF32, PLAIN), in_profets) for precision in precisions]
-    reference = Place(transfer.gpus[transfer.reference_gpu], Mode.FP32, True, transfer.reference)
+    reference = Place(transfer.gpus[transfer.reference_gpu], Mode.FP32, True)
     return mapped_inputs(rate_model_of(models), inputs, recorded, reference)
 
 
@@ -410,8 +409,8 @@ def _latencies_ms(
     gpus = [models.transfer.gpus[model.instances[name].gpu] for name in names]
     targets = list(zip(gpus, [models.transfer.profiled[name].host for name in names], strict=True))
     modes = [Mode.FP32] * len(names)
-    work_ms, launch_ms, start_ms = model.steps_ms(counts, batch_size, targets, modes, names, is_measured)
-    places = names if name.startswith(PROFET) else [gpu.name for gpu in gpus]
-    log_ratios, _ = model.known.corrections(shared_name(name), places, modes, batch_size, counts.pixels)
+    work_ms, launch_ms, start_ms = model.steps_ms(counts, batch_size, targets, modes, is_measured)
+    generations = [gpu.compute_capability or 0.0 for gpu in gpus]
+    log_ratios, _ = model.known.corrections(shared_name(name), generations, modes, batch_size, counts.pixels)
     latencies_ms = (smooth_max(work_ms, launch_ms) + start_ms) * np.exp(log_ratios)
     return dict(zip(names, latencies_ms.tolist(), strict=True))

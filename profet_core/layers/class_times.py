@@ -43,13 +43,11 @@ class Place(NamedTuple):
     Attributes
     ----------
     is_measured : whether the framework is that of PROFET's cells, not an unknown one.
-    instance : measured instance, if the GPU is one's.
     """
 
     gpu: Gpu
     mode: Mode
     is_measured: bool = False
-    instance: str = ""
 
 
 def log_group_factors(model: RateModel, here: Place, there: Place) -> FloatArray:
@@ -88,7 +86,7 @@ UNKNOWN_AS = "elementwise"
 
 def _costs_ms(model: RateModel, place: Place) -> FloatArray:
     framework = model.measured if place.is_measured else model.average
-    return model.costs_ms(place.gpu, place.mode, framework, place.instance)
+    return model.costs_ms(place.gpu, place.mode, framework)
 
 
 @cache

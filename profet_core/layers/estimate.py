@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from statistics import geometric_mean, median
 
 import numpy as np
 from msgspec import Struct
@@ -146,9 +145,9 @@ def disagreement_words(compared: Sequence[Disagreement]) -> str:
         return "The estimate and the profile have no offer in common."
     off = [100 * (math.exp(abs(math.log(row.ratio))) - 1) for row in compared]
     overlapping = sum(row.overlap is True for row in compared)
-    several = "offer" if len(compared) == 1 else "offers"
+    several, median = "offer" if len(compared) == 1 else "offers", float(np.median(off))
     return (
-        f"The estimate and the profile differ by {format_significant(median(off))}% (the median of {len(compared)} "
+        f"The estimate and the profile differ by {format_significant(median)}% (the median of {len(compared)} "
         f"{several}, {format_significant(max(off))}% at most); their ranges overlap on {overlapping} of them."
     )
 
@@ -409,7 +408,7 @@ def _scaled(
         exact = [timed for timed in measured if timed.log_sd <= TIME_LOG_SD and timed.of(step) == step]
         same = [timed.latency_ms for timed in exact if timed.on[0] == target.gpu]
         if same:
-            latency_ms = same[0] if len(same) == 1 else geometric_mean(same)
+            latency_ms = same[0] if len(same) == 1 else math.exp(np.log(same).mean())
             table = table.with_rows(
                 [row],
                 latency_ms=latency_ms,

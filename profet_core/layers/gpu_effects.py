@@ -31,7 +31,6 @@ from profet_core.layers.rates import (
     Mode,
     RateModel,
     UserEffects,
-    calibrated_gpus,
     case_key,
     case_of,
     has_rates,
@@ -72,7 +71,8 @@ def known_step(
     latency_ms: float,
 ) -> KnownStep:
     """Return a step with what is known of its network on other GPUs; `network` : as `MeasuredRatios` calls it."""
-    ratios, shares = model.known.corrections(network, [machine[0].name], [mode], batch_size, counts.pixels)
+    generation = machine[0].compute_capability or 0.0
+    ratios, shares = model.known.corrections(network, [generation], [mode], batch_size, counts.pixels)
     log_sd = model.log_sds[case_key(case_of(counts), mode, batch_size)] * math.sqrt(shares.item())
     return KnownStep(network, counts, batch_size, mode, machine[1], latency_ms, log_sd, ratios.item())
 
@@ -108,7 +108,7 @@ _ITERATIONS, _PART = 25, 0.5
 _TYPICAL, _TYPICAL_BATCH = ("resnet50", "vgg16", "mobilenet_v2"), 64
 _IS_PRODUCT = np.isin(KINDS, PRODUCTS)
 _PARTS = np.array([np.isin(KINDS, FLOPS) & ~_IS_PRODUCT, np.isin(KINDS, (*ELEMENTS, *ONCE))], float)
-_IS_DEPTHWISE = np.char.startswith(KINDS, "depthwise")
+_IS_DEPTHWISE = np.array([kind.startswith("depthwise") for kind in KINDS])
 _GROUPS = np.array([*(_PARTS * ~_IS_DEPTHWISE), *np.eye(len(KINDS))[_IS_DEPTHWISE | (_PARTS.sum(axis=0) == 0)]])
 
 
@@ -234,7 +234,7 @@ def evidence_notes(models: Models, gpu: Gpu, *, tf32: bool) -> tuple[Note, ...]:
     tf32 : the requested precision is TF32 on GPUs that have it.
     """
     source = source_of(models, gpu)
-    effects = rate_model_of(models).users_effects(gpu.name) if has_rates(models) else None
+    effects = users_effects(models, gpu)
     if effects is not None and effects.instance:
         return (Note(Code.MEASURED_STEPS, steps=effects.steps_words, networks=effects.networks),)
     if effects is not None:
@@ -249,4 +249,10 @@ def evidence_notes(models: Models, gpu: Gpu, *, tf32: bool) -> tuple[Note, ...]:
 
 def basis_of(models: Models, gpu: Gpu) -> Basis:
     """Basis of a latency on an unprofiled GPU: steps measured on it, or none."""
-    return Basis.CALIBRATED if gpu.name in calibrated_gpus(models) else Basis.TRANSFERRED
+    effects = users_effects(models, gpu)
+    return Basis.CALIBRATED if effects is not None and effects.instance else Basis.TRANSFERRED
+
+
+def users_effects(models: Models, gpu: Gpu) -> UserEffects | None:
+    """Return what a user states or measured of a GPU."""
+    return rate_model_of(models).users_effects(gpu.name) if has_rates(models) else None

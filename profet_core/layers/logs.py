@@ -12,54 +12,20 @@ from itertools import pairwise
 from statistics import median
 from typing import Any, BinaryIO, NamedTuple
 
-from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from profet_core.errors import InputError, ProfileError
-from profet_core.layers.measured import LONGEST_TIME, duration_ms, line_ms, speed_of
+from profet_core.layers.measured import LOGS, LONGEST_TIME, TrainingLog, duration_ms, line_ms, speed_of
 from profet_core.training.memory import MAX_BATCH
 from profet_profiles.errors import shown_file_name
 from profet_profiles.sandbox import SMALL_BYTES, Progress, Task, is_line, read_file
 from profet_profiles.units import MS_PER_S
 from profet_profiles.unpacking import Content
 
-#: What is read, for a person.
-LOGS = (
-    "Keras' or Lightning's output or CSV, results.csv of Ultralytics, log lines of timm, MMEngine, Detectron2 or "
-    "torchvision, scalars.json, metrics.json, trainer_state.json, or lines such as 'epoch 3 took 14 min'"
-)
 MAX_LOG_BYTES = 30 * 2**20
 #: A network's name and a GPU's in a log; a step or epoch longer than a month is none.
 _MAX_LETTERS, _LONGEST_S = 80, 30 * 86_400.0
 _MOST_IMAGES_PER_S = 1e9
-
-
-class TrainingLog(Struct, frozen=True):
-    """What a log says of a run's steps.
-
-    Attributes
-    ----------
-    source_format : name of its format.
-    count : steps or epochs that were timed.
-    step_ms, epoch_s, images_per_s : their median; all but one are None.
-    batch_size, pixels, gpu : where it says them.
-    """
-
-    source_format: str
-    count: int
-    step_ms: float | None = None
-    epoch_s: float | None = None
-    batch_size: int | None = None
-    pixels: int | None = None
-    gpu: str | None = None
-    images_per_s: float | None = None
-
-    @property
-    def time(self) -> str:
-        """Its time as `measured.step_ms` reads it: '46.2 ms', '840 s/epoch' or '1200 images/s'."""
-        if self.images_per_s is not None:
-            return f"{self.images_per_s:.6g} images/s"
-        return f"{self.step_ms:.6g} ms" if self.epoch_s is None else f"{self.epoch_s:.6g} s/epoch"
 
 
 def read_log(source: bytes | BinaryIO, name: str = "log") -> TrainingLog:

@@ -21,30 +21,61 @@ _NUMBER = r"(?P<{}>[\d.][\d.,]*(?:e[+-]?\d+)?)\s*"
 _TIME = r"(?P<{}>milliseconds?|msecs?|ms|[uµμ]s|seconds?|secs?|s|minutes?|mins?|m|hours?|h)"
 _ITEM = r"(?P<{}>it|iters?|iterations?|steps?|batch|batches|im|imgs?|images?|samples?|examples?|epochs?)"
 _PER = r"\s*(?:/|per)\s*"
+# Patterns are texts, compiled when one is first searched for: most commands read no time.
 #: "146ms/step", "1.2 s/it", "90 s per epoch"; "7.31it/s", "1,390 images/s".
-_SPEED = re.compile(
-    rf"(?<![\d:.,])(?:{_NUMBER.format('time')}{_TIME.format('unit')}{_PER}{_ITEM.format('of')}"
-    rf"|{_NUMBER.format('items')}{_ITEM.format('item')}{_PER}{_TIME.format('each')})(?![\w/])",
-    re.IGNORECASE,
+_SPEED = (
+    rf"(?i)(?<![\d:.,])(?:{_NUMBER.format('time')}{_TIME.format('unit')}{_PER}{_ITEM.format('of')}"
+    rf"|{_NUMBER.format('items')}{_ITEM.format('item')}{_PER}{_TIME.format('each')})(?![\w/])"
 )
 #: "1h 20min/epoch", "14:05 per epoch".
-_EPOCH = re.compile(rf"(?P<time>.*\S){_PER}epoch", re.IGNORECASE)
-_PARTS = re.compile(rf"{_NUMBER.format('number')}{_TIME.format('unit')}\s*", re.IGNORECASE)
+_EPOCH = rf"(?i)(?P<time>.*\S){_PER}epoch"
+_PARTS = rf"(?i){_NUMBER.format('number')}{_TIME.format('unit')}\s*"
 #: "epoch took 14 min", "time per step: 0.23 s"; "100 steps in 23 s".
-_NAMED = re.compile(
-    rf"(?:(?:an|one|each|per|time|average|avg)\s+)*{_ITEM.format('of')}(?:\s*time)?[\s:=]*(?:took|takes|in|is)?\s*(?P<time>\S.*)",
-    re.IGNORECASE,
+_NAMED = (
+    r"(?i)(?:(?:an|one|each|per|time|average|avg)\s+)*"
+    rf"{_ITEM.format('of')}(?:\s*time)?[\s:=]*(?:took|takes|in|is)?\s*(?P<time>\S.*)"
 )
-_SEVERAL = re.compile(
-    rf"(?P<count>[1-9][\d,]*)\s*{_ITEM.format('of')}\s*(?:in|took|take)\s*(?P<time>\S.*)", re.IGNORECASE
-)
+_SEVERAL = rf"(?i)(?P<count>[1-9][\d,]*)\s*{_ITEM.format('of')}\s*(?:in|took|take)\s*(?P<time>\S.*)"
 #: A comma that is no thousands' separator: 0,231; 8,32.
-_DECIMAL_COMMA = re.compile(r"(?![1-9]\d{0,2},\d{3}$)\d+,\d+", re.ASCII)
-_CLOCK = re.compile(r"(?:(\d+):)?(\d+):(\d\d(?:\.\d+)?)", re.ASCII)
+_DECIMAL_COMMA = r"(?a)(?![1-9]\d{0,2},\d{3}$)\d+,\d+"
+_CLOCK = r"(?a)(?:(\d+):)?(\d+):(\d\d(?:\.\d+)?)"
 #: How progress bars begin or what they have: "391/391", "98%|", "[00:52<".
-_PROGRESS = re.compile(r"^\s*(epoch\b.*?)?\d+/\d+\s|\d%\||\[.*\]|it/s|s/it", re.IGNORECASE)
+_PROGRESS = r"(?i)^\s*(epoch\b.*?)?\d+/\d+\s|\d%\||\[.*\]|it/s|s/it"
 _MS = {"u": 1e-3, "µ": 1e-3, "μ": 1e-3, "s": 1e3, "m": 60e3, "h": 3_600e3}
 LONGEST_TIME = 400
+#: Logs that `logs` reads, for a person.
+LOGS = (
+    "Keras' or Lightning's output or CSV, results.csv of Ultralytics, log lines of timm, MMEngine, Detectron2 or "
+    "torchvision, scalars.json, metrics.json, trainer_state.json, or lines such as 'epoch 3 took 14 min'"
+)
+
+
+class TrainingLog(Struct, frozen=True):
+    """What a log says of a run's steps.
+
+    Attributes
+    ----------
+    source_format : name of its format.
+    count : steps or epochs that were timed.
+    step_ms, epoch_s, images_per_s : their median; all but one are None.
+    batch_size, pixels, gpu : where it says them.
+    """
+
+    source_format: str
+    count: int
+    step_ms: float | None = None
+    epoch_s: float | None = None
+    batch_size: int | None = None
+    pixels: int | None = None
+    gpu: str | None = None
+    images_per_s: float | None = None
+
+    @property
+    def time(self) -> str:
+        """Its time as `measured.step_ms` reads it: '46.2 ms', '840 s/epoch' or '1200 images/s'."""
+        if self.images_per_s is not None:
+            return f"{self.images_per_s:.6g} images/s"
+        return f"{self.step_ms:.6g} ms" if self.epoch_s is None else f"{self.epoch_s:.6g} s/epoch"
 
 
 class MeasuredTime(Struct, frozen=True):
@@ -100,19 +131,21 @@ def step_ms(text: str, batch_size: int | None, images: int | None = None, valida
     typed = text.strip()
     if len(typed) > LONGEST_TIME:
         raise _refusal(typed)
-    if epoch := _EPOCH.fullmatch(typed):
+    if epoch := re.fullmatch(_EPOCH, typed):
         return _as_typed(_of_epoch(duration_ms(epoch["time"], typed), batch_size, images, validation_images))
-    speed = _SPEED.fullmatch(typed)
-    if speed is None and _PROGRESS.search(typed):
+    speed = re.fullmatch(_SPEED, typed)
+    if speed is None and re.search(_PROGRESS, typed):
         # Of a line with several, that of steps or images; of several lines, the last.
         speeds = [
-            match for match in _SPEED.finditer(typed) if not (match["of"] or match["item"]).lower().startswith("epoch")
+            match
+            for match in re.finditer(_SPEED, typed)
+            if not (match["of"] or match["item"]).lower().startswith("epoch")
         ]
         speed = speeds[-1] if speeds else None
     if speed is None:
         # Minutes without "/epoch" are hardly of a step.
-        alone = _PARTS.fullmatch(f"{typed}ms" if typed[-1:].isdigit() else typed)
-        if alone is None and (several := _SEVERAL.fullmatch(typed) or _NAMED.fullmatch(typed)):
+        alone = re.fullmatch(_PARTS, f"{typed}ms" if typed[-1:].isdigit() else typed)
+        if alone is None and (several := re.fullmatch(_SEVERAL, typed) or re.fullmatch(_NAMED, typed)):
             ms = duration_ms(several["time"], typed) / _number(several.groupdict().get("count") or "1", typed)
             return step_ms(f"{ms!r}ms/{several['of']}", batch_size, images, validation_images)
         if alone is None or _ms(alone["unit"]) > MS_PER_S:
@@ -131,7 +164,7 @@ def step_ms(text: str, batch_size: int | None, images: int | None = None, valida
 
 def line_ms(line: str) -> float | None:
     """Milliseconds per step of a line of a log, if it is of a progress bar and says it."""
-    speed = speed_of(line) if _PROGRESS.search(line) else None
+    speed = speed_of(line) if re.search(_PROGRESS, line) else None
     return MS_PER_S * speed[1] if speed is not None and speed[0] == "steps" else None
 
 
@@ -142,7 +175,7 @@ def speed_of(line: str) -> tuple[str, float] | None:
     (('steps', 0.4), ('images', 1200.0), None)
     """
     kinds = {"it": "steps", "st": "steps", "ba": "steps", "im": "images", "sa": "images", "ex": "images"}
-    speeds = [(kinds.get((match["of"] or match["item"])[:2].lower(), ""), match) for match in _SPEED.finditer(line)]
+    speeds = [(kinds.get((match["of"] or match["item"])[:2].lower(), ""), match) for match in re.finditer(_SPEED, line)]
     # A bar has images' speeds beside its own.
     stated = [speed for speed in speeds if speed[0] == "steps"] or [speed for speed in speeds if speed[0]]
     if not stated:
@@ -172,7 +205,7 @@ def _known(batch_size: int | None) -> int:
 
 def _number(text: str, typed: str) -> float:
     try:
-        return typed_positive(text.replace(",", ".") if _DECIMAL_COMMA.fullmatch(text) else text)
+        return typed_positive(text.replace(",", ".") if re.fullmatch(_DECIMAL_COMMA, text) else text)
     except InputError:
         raise _refusal(typed) from None
 
@@ -184,10 +217,10 @@ def _ms(unit: str) -> float:
 
 def duration_ms(text: str, typed: str) -> float:
     """Return the milliseconds of "14:05", minutes before seconds, or of "1h 20min"."""
-    if clock := _CLOCK.fullmatch(text):
+    if clock := re.fullmatch(_CLOCK, text):
         hours, minutes, seconds = (float(part or 0) for part in clock.groups())
         return MS_PER_S * _number(str(3_600 * hours + 60 * minutes + seconds), typed)
-    parts = list(_PARTS.finditer(text))
+    parts = list(re.finditer(_PARTS, text))
     if not parts or "".join(part[0] for part in parts) != text:
         raise _refusal(typed)
     return sum(_number(part["number"], typed) * _ms(part["unit"]) for part in parts)

@@ -21,9 +21,11 @@ MIN_PIXELS, MAX_PIXELS = 1, 4096
 MAX_CLASSES = 1_000_000
 #: Where networks are defined; of two networks with one name, that of the first library is meant.
 LIBRARIES = ("torchvision", "timm", "keras", "ultralytics", "smp", "profet")
-#: Counted by `python -m profet_lab.networks`; `data/networks.csv`, compressed.
+#: `data/networks.csv` in a line a network, compressed: library, network, size step, checkpoints, and the counts at its
+#: own size; those at others after semicolons. Written by `python -m profet_lab.networks`.
 PACKED = "layers/networks.csv.gz"
-#: `checkpoints`: those with another size than the network's own with it, as in ".fb_in22k_ft_in1k_384@384".
+#: Of `data/networks.csv`. `checkpoints`: those with another size than the network's own with it, as in
+#: ".fb_in22k_ft_in1k_384@384".
 COLUMNS = ("library", "network", "default_size", "checkpoints", "size_step", *VALUE_NAMES)
 #: What detectors train at unless asked otherwise: about COCO's 800 x 1,066 to 1,333.
 DETECTION_PIXELS = 1_000
@@ -35,11 +37,11 @@ _PREFIXES = re.compile(
     + "|".join(LIBRARIES)
     + r")[./ ]|nvidia_|pp(?=lcnet|hgnet))"
 )
+# Patterns that are texts are compiled when one is first searched for: most names are the table's.
 #: Arguments in code that leave the network as it is.
-_CALL = re.compile(
-    r"\((?:\s*(?:(?:pretrained|progress)\s*=\s*\w+"
-    r"|weights\s*=\s*[\"']?(?:\w+_weights\.)?(?:none|default|imagenet|imagenet1k_v[12])[\"']?)\s*,?)*\s*\)$",
-    re.IGNORECASE,
+_CALL = (
+    r"(?i)\((?:\s*(?:(?:pretrained|progress)\s*=\s*\w+"
+    r"|weights\s*=\s*[\"']?(?:\w+_weights\.)?(?:none|default|imagenet|imagenet1k_v[12])[\"']?)\s*,?)*\s*\)$"
 )
 #: A call that makes a network by the name in its first argument.
 _CREATED = re.compile(
@@ -48,17 +50,15 @@ _CREATED = re.compile(
 )
 #: What follows a network's name in those of files, configurations and trained weights, and leaves its layers as they
 #: are: a file's ending, a data set, what says how it is trained (8xb32-coslr, 1x).
-_SUFFIXES = re.compile(
-    r"(?:\.(?:pth?|ya?ml|py)|[-_ .](?:imagenet(?:[-_]?(?:1k|2[12]k))?|(?:in)?(?:1|12|21|22)k|coco(?:2017)?|voc|ade20k"
-    r"|22kto1k(?:-ft)?|[pf]t22k|1-layer|hf"
-    r"|cityscapes|pretrained|default|3rdparty|(?:s|w|sw)sl|\d+xb\d+(?:-[a-z0-9]+)*)|(?<=fpn)[-_ ][1-6]x)$",
-    re.IGNORECASE,
+_SUFFIXES = (
+    r"(?i)(?:\.(?:pth?|ya?ml|py)|[-_ .](?:imagenet(?:[-_]?(?:1k|2[12]k))?|(?:in)?(?:1|12|21|22)k|coco(?:2017)?|voc"
+    r"|ade20k|22kto1k(?:-ft)?|[pf]t22k|1-layer|hf"
+    r"|cityscapes|pretrained|default|3rdparty|(?:s|w|sw)sl|\d+xb\d+(?:-[a-z0-9]+)*)|(?<=fpn)[-_ ][1-6]x)$"
 )
 #: An image size at the end of a name: 384, @384, 384px, 512x1024.
-_SIZE = re.compile(
-    r"(?:[-_.@](?P<bare>\d{2,4})|[-_ .@]+(?P<both>\d{2,4}x\d{2,4})"
-    r"|(?: at )?(?:@|[-_ .]?(?=\d+ ?px))(?P<marked>\d+))(?: ?px)?$",
-    re.IGNORECASE,
+_SIZE = (
+    r"(?i)(?:[-_.@](?P<bare>\d{2,4})|[-_ .@]+(?P<both>\d{2,4}x\d{2,4})"
+    r"|(?: at )?(?:@|[-_ .]?(?=\d+ ?px))(?P<marked>\d+))(?: ?px)?$"
 )
 #: Sizes without a mark are multiples of this, or some network's own: mobilenetv2-110 is no size, nor "resnet50 64".
 _USUAL_STEP = 32
@@ -175,7 +175,7 @@ _ALIASES = {
     "yolov?~?(11|12|26)(n|s|m|l|x)(?:ano|mall|edium|arge|large)": r"yolo\1\2",
 }
 #: Of names that aren't in the table: what no network is called that can be estimated.
-_NO_VISION = re.compile(
+_NO_VISION = (
     r"(?i)\b(?:bert|roberta|distilbert|gpt|llama|mistral|qwen|gemma|t5|whisper|wav2vec2?|lstm|gru|rnn|transformer|"
     r"clip|siglip|(?P<uncounted>(?:rt)?detr|segformer|mask2?former|sam|cvt|dpt|mit-b\d|yolos))(?![a-z])"
 )
@@ -192,20 +192,21 @@ class NamedNetwork(Struct, frozen=True, dict=True):
     ----------
     name : unique; the library's name where no library before it has one that reads the same.
     library : one of `LIBRARIES`.
-    library_name : there.
+    library_name, key : there, as it writes it and as `_key` has it.
     native_pixels : the image size that it, or the checkpoint that is named, is made for.
     size_step : image sizes are multiples of it: of a transformer, the side of a patch.
     weights : its trained weights and old names, as they end or are called, those of another size with it.
-    rows : its counts, one line a size, its own first.
+    rows : its counts, its own size first.
     """
 
     name: str
     library: str
     library_name: str
+    key: str
     native_pixels: int
     size_step: int
     weights: str
-    rows: tuple[str, ...]
+    rows: str
 
     @property
     def is_refused(self) -> bool:
@@ -215,7 +216,8 @@ class NamedNetwork(Struct, frozen=True, dict=True):
     @cached_property
     def sizes(self) -> Mapping[int, Counts]:
         """Pixels -> counts, in ascending order; read when a network is asked for, as there are many."""
-        counted = (Counts.from_values([int(float(number)) for number in row.split(",")]) for row in self.rows)
+        rows = (row.split(",") for row in self.rows.split(";"))
+        counted = (Counts.from_values([int(float(number)) for number in row]) for row in rows)
         return MappingProxyType({counts.pixels: counts for counts in sorted(counted, key=lambda counts: counts.pixels)})
 
     @property
@@ -280,12 +282,14 @@ def named_network(text: str) -> NamedNetwork:
     >>> named_network("RegNet_Y_16GF_Weights.IMAGENET1K_SWAG_E2E_V1").native_pixels
     384
     """
+    if (network := _table().get(text)) is not None:
+        return network
     typed = _typed(text)
     if meant := _find(typed):
         name, pixels = meant
         network = _table()[name]
         return network if pixels in (None, network.native_pixels) else replace(network, native_pixels=pixels)
-    if refused := _NO_VISION.search(typed.replace("_", "-")):
+    if refused := re.search(_NO_VISION, typed.replace("_", "-")):
         if refused["uncounted"]:
             raise InputError(f"{text[:60]!a} is none of the networks that were counted. Give its ONNX or .keras file.")
         raise _no_vision_name(text)
@@ -325,7 +329,7 @@ def _no_vision_name(text: str) -> InputError:
 def other_definitions(name: str) -> tuple[str, ...]:
     """Names of networks with the same name in other libraries that have other parameters."""
     own = _table()[name]
-    same = _by_library_name()[_key(own.library_name)]
+    same = _by_library_name()[own.key]
     return tuple(network.name for network in same if network.counts.parameters != own.counts.parameters)
 
 
@@ -333,7 +337,7 @@ def other_definitions(name: str) -> tuple[str, ...]:
 def _by_library_name() -> Mapping[str, Sequence[NamedNetwork]]:
     networks: dict[str, list[NamedNetwork]] = {}
     for network in _table().values():
-        networks.setdefault(_key(network.library_name), []).append(network)
+        networks.setdefault(network.key, []).append(network)
     return MappingProxyType(networks)
 
 
@@ -386,16 +390,14 @@ def as_in_tensorflow(text: str) -> str:
     ('PROFET VGG16', 'keras/DenseNet121', 'vgg16')
     """
     name, is_of_library = network_name(text), _PREFIXES.match(text.strip())
-    return name if is_of_library else _in_tensorflow().get(_key(_table()[name].library_name), name)
+    return name if is_of_library else _in_tensorflow().get(_table()[name].key, name)
 
 
 @cache
 def _in_tensorflow() -> Mapping[str, str]:
     """Map names of TensorFlow's networks without their library to unique names; measured ones count first."""
     networks = [network for network in _table().values() if network.library in ("keras", "profet")]
-    return MappingProxyType(
-        {_key(network.library_name): network.name for network in sorted(networks, key=lambda it: it.library)}
-    )
+    return MappingProxyType({network.key: network.name for network in sorted(networks, key=lambda it: it.library)})
 
 
 def native_pixels(name: str) -> int:
@@ -505,23 +507,15 @@ _ATTENDS_WHOLE = 3.0
 @cache
 def _table() -> Mapping[str, NamedNetwork]:
     """Return unique name -> network, read once."""
-    rows: dict[tuple[str, str], list[str]] = {}
-    own: dict[tuple[str, str], tuple[int, str]] = {}
-    for line in gzip.decompress(shipped_bytes(PACKED)).decode().splitlines()[1:]:
-        library, name, is_native, weights, step, numbers = line.split(",", 5)
-        if is_native == "1":
-            own[library, name] = int(step), weights
-            rows.setdefault((library, name), []).insert(0, numbers)
-        else:
-            rows.setdefault((library, name), []).append(numbers)
+    lines = [line.split(",", 4) for line in gzip.decompress(shipped_bytes(PACKED)).decode().splitlines()]
     networks: dict[str, NamedNetwork] = {}
     seen: set[str] = set()
-    for ((library, name), lines), key in zip(rows.items(), _keys(name for _, name in rows), strict=True):
+    for (library, name, step, weights, rows), key in zip(lines, _keys(line[1] for line in lines), strict=True):
         unique = f"{library}/{name}" if key in seen else name
         unique = PROFET + name if library == "profet" else unique
         seen.add(key)
-        pixels = int(lines[0].partition(",")[0])
-        networks[unique] = NamedNetwork(unique, library, name, pixels, *own[library, name], tuple(lines))
+        pixels = int(rows[: rows.index(",")])
+        networks[unique] = NamedNetwork(unique, library, name, key, pixels, int(step), weights, rows)
     return MappingProxyType(networks)
 
 
@@ -530,14 +524,14 @@ _ALIKE = 0.05
 
 
 def _trainable_parameters(network: NamedNetwork) -> int:
-    return int(float(network.rows[0].split(",", 4)[3]))
+    return int(float(network.rows.split(",", 4)[3]))
 
 
 @cache
 def _by_parameters() -> Mapping[int, Sequence[NamedNetwork]]:
     """Trainable parameters -> networks, those of measurements left out."""
     networks: dict[int, list[NamedNetwork]] = {}
-    for network in sorted(_table().values(), key=lambda it: (LIBRARIES.index(it.library), len(it.library_name))):
+    for network in _table().values():
         if network.library != "profet":
             networks.setdefault(_trainable_parameters(network), []).append(network)
     return MappingProxyType(networks)
@@ -547,7 +541,8 @@ def _by_parameters() -> Mapping[int, Sequence[NamedNetwork]]:
 def _shared(parameters: int) -> Mapping[str, str]:
     """Map unique names to the one that stands for it and its like in other libraries, of these parameters."""
     alike: list[dict[str, NamedNetwork]] = []
-    for network in _by_parameters()[parameters]:
+    networks = _by_parameters()[parameters]
+    for network in sorted(networks, key=lambda it: (LIBRARIES.index(it.library), len(it.library_name))):
         for by_library in alike:
             like = next(iter(by_library.values()))
             counts = like.counts, counts_of(network.name, like.native_pixels)
@@ -576,10 +571,9 @@ def _by_rank() -> list[NamedNetwork]:
 def _names() -> Mapping[tuple[str, str], str]:
     """(Library or "", key of a name there) -> unique name; the first counts."""
     names: dict[tuple[str, str], str] = {}
-    networks = _by_rank()
-    for network, key in zip(networks, _keys(network.library_name for network in networks), strict=True):
-        names.setdefault(("", key), network.name)
-        names.setdefault((network.library, key), network.name)
+    for network in _by_rank():
+        names.setdefault(("", network.key), network.name)
+        names.setdefault((network.library, network.key), network.name)
     return MappingProxyType(names)
 
 
@@ -612,14 +606,14 @@ def _find(typed: str) -> tuple[str, int | None] | None:
 def _readings(typed: str) -> Iterator[tuple[str, int | None]]:
     """Return a name as typed, then without what hubs, code and configurations add; and the size that is among it."""
     yield typed, None
-    typed = _CALL.sub("", typed).rstrip()
+    typed = re.sub(_CALL, "", typed).rstrip()
     owner, _, bare = typed.rpartition("/")
     library = owner.lower().rpartition("/")[2].rpartition(":")[2]
     typed = f"{library}/{bare}" if library in LIBRARIES else bare
     yield typed, None
     pixels: int | None = None
     while True:
-        if suffix := _SUFFIXES.search(typed):
+        if suffix := re.search(_SUFFIXES, typed):
             typed = typed[: suffix.start()]
         elif (size := _size(typed)) is not None:
             typed, side = size
@@ -634,7 +628,7 @@ def _readings(typed: str) -> Iterator[tuple[str, int | None]]:
 
 def _size(typed: str) -> tuple[str, int] | None:
     """Split off the image size at a name's end: of images that aren't square, that of a square of as many pixels."""
-    if (match := _SIZE.search(typed)) is None:
+    if (match := re.search(_SIZE, typed)) is None:
         return None
     sides = [int(side) for side in (match["bare"] or match["both"] or match["marked"]).lower().split("x")]
     pixels = round(math.prod(sides) ** (1 / len(sides)))

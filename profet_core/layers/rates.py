@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from enum import IntEnum, StrEnum
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -162,16 +163,16 @@ def work_of(counts: Counts, batch_size: int, *, fuses_attention: bool = False) -
     fuses_attention : whether attention's scores stay on the chip.
     """
     flops, elements = counts.flops, counts.elements
-    # Of convolutional networks with attention both are counted as dense products and functions.
-    is_cnn = counts.is_convolutional
+    # Convolutional networks with attention run its products as transformers do; its scores count as functions.
+    is_cnn, case = counts.is_convolutional, case_of(counts)
     product, score = (0.0, 0.0) if is_cnn else (flops.product, elements.score)
+    dense, attended = (flops.dense, 0.0) if case in _WITHOUT_ATTENTION else (0.0, flops.dense - product)
     unwritten = score if fuses_attention else 0.0
     # Groups of as many channels as a GPU computes at once run as fast as convolutions without groups.
     wide_grouped = max(flops.grouped - flops.narrow_grouped, 0.0)
     gigaflops = (
         *(flops.convolution - flops.grouped - flops.pointwise, flops.pointwise, flops.grouped - wide_grouped),
-        *(wide_grouped, flops.depthwise, flops.dense if is_cnn else 0.0, flops.narrow, flops.narrow_grouped),
-        *(0.0 if is_cnn else flops.dense - product, product),
+        *(wide_grouped, flops.depthwise, dense, flops.narrow, flops.narrow_grouped, attended, product),
     )
     millions = (
         elements.all - elements.other - elements.depthwise,
@@ -196,6 +197,9 @@ class Case(StrEnum):
     DEPTHWISE = "depthwise"
     HYBRID = "hybrid"
     TRANSFORMER = "transformer"
+
+
+_WITHOUT_ATTENTION = (Case.ORDINARY, Case.DEPTHWISE)
 
 
 def case_of(counts: Counts) -> Case:
@@ -276,6 +280,18 @@ class Powers(NamedTuple):
     clock: float
 
 
+def spec_log_costs(powers: Powers, gpu: Gpu, mode: Mode, log_tensor_cost: float) -> FloatArray:
+    """Return what a GPU's specs and generation, the latter on tensor cores, add to the log cost of each kind."""
+    by_peak = np.full(len(KINDS), powers.bandwidth)
+    by_peak[: len(FLOPS)] = [PRODUCT_POWER if kind in PRODUCTS else powers.compute for kind in FLOPS]
+    by_tensor = powers.tf32 if mode is Mode.TF32 else powers.half
+    logs: FloatArray = -by_peak * log_peaks(gpu, mode)
+    if mode not in _WITHOUT_TENSOR_CORES:
+        logs += _ON_TENSOR_CORES * (log_tensor_cost - by_tensor * log_tensor_peak(gpu, mode))
+    logs -= _COMPUTES * powers.watts * log_watts(gpu) + _ENDS * powers.clock * log_clock(gpu)
+    return logs
+
+
 class Framework(Struct, frozen=True):
     """How a framework differs from the average one.
 
@@ -304,22 +320,23 @@ Variances = tuple[float, float, float, float]
 class MeasuredRatios(Struct, frozen=True):
     """Measured steps of networks by name: the logarithm of their latency over the rates' one.
 
-    What is known of a network corrects its estimates: steps on the same GPU at near sizes most.
+    What is known of a network corrects its estimates: steps on GPUs of the same generation at near sizes most. GPUs of
+    one generation have one correction: what orders them is their rates alone.
 
     Attributes
     ----------
     names : network -> rows, (from, to).
-    places : of each row, a GPU or a measured instance.
+    generations : compute capability of each row's GPU; 0: it has none.
     modes : (rows,).
     log_sizes : logarithms of batch and pixels over those of a doubling, (rows, 2).
     log_ratios : (rows,).
-    variances : of a network everywhere, of one at near sizes in a mode, of one there on a place, and of a row.
+    variances : of a network everywhere, of one at near sizes in a mode, of one there in a generation, and of a row.
     measured_variances : of PROFET's networks.
     inverses : of the steps of a network, once needed.
     """
 
     names: Mapping[str, tuple[int, int]]
-    places: np.ndarray
+    generations: FloatArray
     modes: np.ndarray
     log_sizes: FloatArray
     log_ratios: FloatArray
@@ -328,30 +345,34 @@ class MeasuredRatios(Struct, frozen=True):
     inverses: dict[str, FloatArray] = field(default_factory=dict)
 
     def alike(
-        self, rows: slice, log_sizes: FloatArray, modes: np.ndarray, places: np.ndarray
+        self, rows: slice, log_sizes: FloatArray, modes: np.ndarray, generations: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """How alike rows are to steps, (rows, steps), 0 to 1: in size in one mode, and besides on one place."""
+        """How alike rows are to steps, (rows, steps), 0 to 1: in size in one mode, and besides in one generation.
+
+        Of tuned code, of which one network was published, it is the same in all.
+        """
         apart = ((self.log_sizes[rows][:, None] - log_sizes[None]) ** 2).sum(axis=2)
         near: FloatArray = np.exp(-apart / 2) * (self.modes[rows][:, None] == modes[None])
-        return near, near * (self.places[rows][:, None] == places[None])
+        is_tuned = (self.modes[rows] == Mode.HALF_TUNED)[:, None]
+        return near, near * (is_tuned | (self.generations[rows][:, None] == generations[None]))
 
     def corrections(
-        self, name: str, places: Sequence[str], modes: Sequence[Mode], batch_size: int, pixels: int
+        self, name: str, generations: Sequence[float], modes: Sequence[Mode], batch_size: int, pixels: int
     ) -> tuple[FloatArray, FloatArray]:
-        """Log ratios of a network on GPUs or instances, and the shares of the variance that are left, (places,)."""
+        """Log ratios of a network on GPUs of generations, and the shares of the variance that are left, (GPUs,)."""
         everywhere, near, there, row = self.measured_variances if name.startswith(PROFET) else self.variances
         total = everywhere + near + there
         if name not in self.names:
-            return np.zeros(len(places)), np.ones(len(places))
+            return np.zeros(len(generations)), np.ones(len(generations))
         rows = slice(*self.names[name])
         if name not in self.inverses:
-            near_here, on_place = self.alike(rows, self.log_sizes[rows], self.modes[rows], self.places[rows])
+            near_here, beside = self.alike(rows, self.log_sizes[rows], self.modes[rows], self.generations[rows])
             noise = row * np.eye(len(near_here))
-            kernel = everywhere + near * near_here + there * on_place + noise
+            kernel = everywhere + near * near_here + there * beside + noise
             self.inverses[name] = np.asarray(np.linalg.inv(kernel), float)
         size = np.log([[batch_size, pixels]]) / SIZE_SCALES
-        near_there, on_places = self.alike(rows, size, np.array(modes, int), np.array(places))
-        cross = everywhere + near * near_there + there * on_places
+        near_there, beside = self.alike(rows, size, np.array(modes, int), np.array(generations))
+        cross = everywhere + near * near_there + there * beside
         weights = self.inverses[name] @ cross
         # The last digits depend on how many threads LAPACK uses: every process gives the same without them.
         log_ratios = (weights * self.log_ratios[rows, None]).sum(axis=0).round(9)
@@ -359,7 +380,7 @@ class MeasuredRatios(Struct, frozen=True):
         return log_ratios, np.maximum(shares, _MIN_SHARES[name.startswith(PROFET)])
 
 
-class RateModel(Struct, frozen=True):
+class RateModel(Struct, frozen=True, dict=True):
     """The rates, with what is needed to make those of any GPU.
 
     Attributes
@@ -401,63 +422,54 @@ class RateModel(Struct, frozen=True):
     fitted_on: Mapping[str, str]
     launch_log_sd: float
     checksum: str = ""
-    made: dict[tuple[Gpu, Mode, bool, str], FloatArray] = field(default_factory=dict)
+    made: dict[tuple[Gpu, Mode, bool], FloatArray] = field(default_factory=dict)
 
-    def _costs_ms(self, gpu: Gpu, mode: Mode, is_measured: bool, instance: str) -> FloatArray:
+    def _costs_ms(self, gpu: Gpu, mode: Mode, is_measured: bool) -> FloatArray:
         """`costs_ms`, kept: of one GPU they are the same for every network."""
-        key = gpu, mode, is_measured, instance
+        key = gpu, mode, is_measured
         if key not in self.made:
             if len(self.made) >= _MAX_MADE:
                 self.made.clear()
-            self.made[key] = self.costs_ms(gpu, mode, self.measured if is_measured else self.average, instance)
+            self.made[key] = self.costs_ms(gpu, mode, self.measured if is_measured else self.average)
         return self.made[key]
 
-    def costs_ms(self, gpu: Gpu, mode: Mode, framework: Framework, instance: str = "") -> FloatArray:
+    def costs_ms(self, gpu: Gpu, mode: Mode, framework: Framework) -> FloatArray:
         """Milliseconds per unit of work of each kind, (kinds,), of tensors that no cache holds: 1 / the rates."""
-        powers = np.full(len(KINDS), self.powers.bandwidth)
-        powers[: len(FLOPS)] = [PRODUCT_POWER if kind in PRODUCTS else self.powers.compute for kind in FLOPS]
-        logs = self.log_costs[mode] + framework.log_costs - powers * log_peaks(gpu, mode)
-        if mode not in _WITHOUT_TENSOR_CORES:
-            power = self.powers.tf32 if mode is Mode.TF32 else self.powers.half
-            of_generation = self.on_tensor_cores.get(gpu.compute_capability, 0.0)
-            logs += _ON_TENSOR_CORES * (of_generation - power * log_tensor_peak(gpu, mode))
-        logs -= _COMPUTES * self.powers.watts * log_watts(gpu) + _ENDS * self.powers.clock * log_clock(gpu)
+        log_tensor_cost = self.on_tensor_cores.get(gpu.compute_capability, 0.0)
+        logs = self.log_costs[mode] + framework.log_costs
+        logs = logs + spec_log_costs(self.powers, gpu, mode, log_tensor_cost)
         effects = self.gpus.get(gpu.name)
-        if framework is self.measured and instance in self.instances:
-            effects = self.instances[instance]
         if effects is not None:
             logs = logs + effects.log_costs
         elif gpu.compute_capability in self.generations:
             logs = logs + self.generations[gpu.compute_capability]
+        if framework is self.measured and (cells := self._cells_near(gpu)):
+            logs = logs + cells.log_costs - self.gpus[cells.gpu].log_costs
         costs: FloatArray = np.exp(logs)
         at_peak = _PRODUCT_MS / np.exp(log_peaks(gpu, mode))
         return np.where(_ARE_PRODUCTS, np.maximum(costs, at_peak), costs)
 
+    def _cells_near(self, gpu: Gpu) -> GpuEffects | None:
+        """Effects of the measured instance whose GPU is of this GPU's generation: its program runs alike on both."""
+        gpus, capability = load_gpus(), gpu.compute_capability
+        cells = (row for row in self.instances.values() if gpus[row.gpu].compute_capability == capability)
+        return None if self.users_effects(gpu.name) else next(cells, None)
+
     def parts_ms(
-        self,
-        counts: Counts,
-        batch_size: int,
-        target: tuple[Gpu, Host],
-        mode: Mode,
-        instance: str = "",
-        is_measured: bool = False,
+        self, counts: Counts, batch_size: int, target: tuple[Gpu, Host], mode: Mode, is_measured: bool = False
     ) -> tuple[FloatArray, float, float]:
         """Milliseconds of a step on a GPU in a host: of each kind of work, (kinds,), of launches, and of the start.
 
         Parameters
         ----------
-        instance : measured instance, if the GPU is one's.
         is_measured : whether the framework is that of PROFET's cells, not an unknown one.
         """
         gpu, host = target
         framework = self.measured if is_measured else self.average
-        log_launch = framework.log_launch
-        if is_measured and instance in self.instances:
-            log_launch += self.instances[instance].log_launch
+        log_launch = framework.log_launch + self._log_launch(gpu, is_measured)
         work = self.weighted_work(counts, batch_size, fuses_attention(gpu))
-        work_ms = work * self.costs_ms(gpu, mode, framework, instance)
+        work_ms = work * self.costs_ms(gpu, mode, framework)
         work_ms[_MOVES] *= self._uncached([gpu], [mode], counts, batch_size)
-        log_launch += self._log_launch(gpu)
         launch_ms = counts.layers.operations * math.exp(log_launch) * host.launch
         return work_ms, launch_ms, math.exp(framework.log_start_ms)
 
@@ -467,14 +479,13 @@ class RateModel(Struct, frozen=True):
         batch_size: int,
         targets: Sequence[tuple[Gpu, Host]],
         modes: Sequence[Mode],
-        instances: Sequence[str],
         is_measured: bool,
     ) -> tuple[FloatArray, FloatArray, float]:
         """Milliseconds of a step on each target: of its work and its launches, (targets,), and of the start.
 
         Parameters
         ----------
-        instances, is_measured : as `parts_ms` takes them.
+        is_measured : as `parts_ms` takes it.
         """
         framework = self.measured if is_measured else self.average
         kinds = (False,) if counts.is_convolutional else (False, True)
@@ -482,15 +493,9 @@ class RateModel(Struct, frozen=True):
         if len(kinds) > 1:
             work = work[[int(fuses_attention(gpu)) for gpu, _ in targets]]
         costs_ms = np.array(
-            [
-                self._costs_ms(gpu, mode, is_measured, instance)
-                for (gpu, _), mode, instance in zip(targets, modes, instances, strict=True)
-            ]
+            [self._costs_ms(gpu, mode, is_measured) for (gpu, _), mode in zip(targets, modes, strict=True)]
         )
-        log_launches = [
-            self.instances[instance].log_launch if is_measured and instance else self._log_launch(gpu)
-            for (gpu, _), instance in zip(targets, instances, strict=True)
-        ]
+        log_launches = [self._log_launch(gpu, is_measured) for gpu, _ in targets]
         hosts = np.array([host.launch for _, host in targets])
         launch_ms = counts.layers.operations * np.exp(framework.log_launch + np.array(log_launches)) * hosts
         moved_ms = (costs_ms * work)[:, _MOVES].sum(axis=1)
@@ -498,7 +503,9 @@ class RateModel(Struct, frozen=True):
         work_ms = (costs_ms * work).sum(axis=1) - (1 - uncached) * moved_ms
         return work_ms, launch_ms, math.exp(framework.log_start_ms)
 
-    def _log_launch(self, gpu: Gpu) -> float:
+    def _log_launch(self, gpu: Gpu, is_measured: bool) -> float:
+        if is_measured and (cells := self._cells_near(gpu)):
+            return cells.log_launch
         return self.gpus[gpu.name].log_launch if gpu.name in self.gpus else 0.0
 
     def _uncached(self, gpus: Sequence[Gpu], modes: Sequence[Mode], counts: Counts, batch_size: int) -> FloatArray:
@@ -523,7 +530,7 @@ class RateModel(Struct, frozen=True):
         effects = self.gpus.get(gpu)
         return effects if isinstance(effects, UserEffects) else None
 
-    @property
+    @cached_property
     def calibrated(self) -> Mapping[str, UserEffects]:
         """GPUs whose steps a user measured."""
         users = ((name, self.users_effects(name)) for name in self.gpus)
@@ -549,7 +556,7 @@ def case_key(case: Case, mode: Mode, batch_size: int) -> str:
     return f"{case}, {precision}{', small batch' if batch_size < SMALL_BATCH else ''}"
 
 
-RATES_NAME, RATES_VERSION = "estimate.json", 8
+RATES_NAME, RATES_VERSION = "estimate.json", 9
 CALIBRATED_VERSION = 3
 
 
@@ -564,7 +571,7 @@ def rate_model_of(models: Models) -> RateModel:
 
 def has_rates(models: Models) -> bool:
     """Whether their folder has rates: the paper's alone may not."""
-    return (models.folder / RATES_NAME).is_file()
+    return "rates" in models.__dict__ or (models.folder / RATES_NAME).is_file()
 
 
 def calibrated_gpus(models: Models) -> Mapping[str, UserEffects]:
@@ -612,17 +619,18 @@ def rate_model(content: JsonObject) -> RateModel:
     """Parse the rates; raises `ValueError` or similar for invalid content."""
     if content["kinds"] != list(KINDS) or list(content["log_costs"]) != [mode.name for mode in Mode]:
         raise ValueError("other kinds or modes")
+    unknown = finite_number(content["unknown_gpu_log_sd"])
     return RateModel(
         log_costs=np.stack([_kinds(row) for row in content["log_costs"].values()]),
         powers=Powers(**{str(name): finite_number(value) for name, value in content["powers"].items()}),
-        gpus=_with_unlisted({str(name): _effects(row) for name, row in content["gpus"].items()}),
+        gpus=_with_unlisted({str(name): _effects({"log_sd": unknown, **row}) for name, row in content["gpus"].items()}),
         generations=MappingProxyType(
             {row["compute_capability"]: _kinds(row["log_costs"]) for row in content["generations"]}
         ),
         on_tensor_cores=MappingProxyType(
             {row["compute_capability"]: finite_number(row["log_tensor_cost"]) for row in content["generations"]}
         ),
-        unknown_gpu_log_sd=finite_number(content["unknown_gpu_log_sd"]),
+        unknown_gpu_log_sd=unknown,
         source_log_sd=finite_number(content["source_log_sd"]),
         average=_framework(content["average"]),
         measured=_framework(content["measured"]),
@@ -668,7 +676,6 @@ def known_steps_in(content: JsonObject) -> MeasuredRatios:
     networks, steps = content["networks"], np.array(content["steps"], float).reshape(-1, 6)
     if not np.isfinite(steps).all():
         raise ValueError("not finite")
-    places = [content["places"][int(row)] for row in steps[:, 1]]
     starts = np.searchsorted(steps[:, 0], np.arange(len(networks) + 1))
 
     def variances(name: str) -> Variances:
@@ -677,7 +684,7 @@ def known_steps_in(content: JsonObject) -> MeasuredRatios:
 
     return MeasuredRatios(
         names=MappingProxyType({str(name): (int(starts[i]), int(starts[i + 1])) for i, name in enumerate(networks)}),
-        places=np.array(places, str),
+        generations=steps[:, 1],
         modes=steps[:, 2].astype(int),
         log_sizes=np.log(steps[:, 3:5]) / SIZE_SCALES,
         log_ratios=steps[:, 5],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from functools import cache, lru_cache
+from functools import cache
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -23,10 +23,9 @@ from profet_core.catalog.gpus import (
     Gpu,
     has_tensor_cores,
     is_half,
-    no_less,
     runs_as,
 )
-from profet_core.catalog.hosts import REFERENCE_HOST, Host
+from profet_core.catalog.hosts import Host
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import Basis, FloatArray, combined_sd
 from profet_core.layers.measured import StepParts, Steps
@@ -44,7 +43,6 @@ from profet_core.layers.rates import (
 )
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import StepTable, StepTarget
-from profet_core.prediction.targets import in_order
 from profet_core.training.memory import CHECKPOINTING
 
 
@@ -202,64 +200,25 @@ def machines_of(models: Models, wanted: Iterable[GpuOnHost]) -> StepMachines:
 
 
 class StepMachines:
-    """GPUs in hosts, each beside all GPUs of its generation in that host, which say between what its step must be.
-
-    What doesn't depend on a step is found once; steps are kept.
-    """
+    """GPUs in hosts; what doesn't depend on a step is found once, and steps are kept."""
 
     def __init__(self, models: Models, wanted: tuple[GpuOnHost, ...]) -> None:
         self._model, self._wanted = (model := rate_model_of(models)), wanted
         self._made: dict[NetworkStep, OnGpus] = {}
-        generations: dict[float | None, list[Gpu]] = {}
-        for gpu in models.transfer.gpus.shipped.values():
-            generations.setdefault(gpu.compute_capability, []).append(gpu)
-        groups: dict[tuple[tuple[Gpu, ...], Host], None] = {}
-        group_of: list[tuple[tuple[Gpu, ...], Host]] = []
-        for gpu, host in wanted:
-            others = generations.get(gpu.compute_capability, [])
-            if model.users_effects(gpu.name):
-                # What a user says of a GPU counts, whatever others' order.
-                others = [gpu]
-            # A custom GPU changes no other one.
-            group_of.append((tuple(others if gpu in others else [*others, gpu]), host))
-            groups[group_of[-1]] = None
-        widest = max(len(alike) for alike, _ in groups)
-        self._gpus = list(dict.fromkeys(gpu for alike, _ in groups for gpu in alike))
-        places = {gpu: place for place, gpu in enumerate(self._gpus)}
-        #: Rows of the groups; -1 where one is smaller than the widest.
-        at = np.full((len(groups), widest), -1)
-        self._better, measured = np.zeros((2, len(groups), widest, widest), bool)
-        for number, (alike, _) in enumerate(groups):
-            at[number, : len(alike)] = [places[gpu] for gpu in alike]
-            self._better[number, : len(alike), : len(alike)] = _better(alike)
-        self._fixed = np.array([*(model.is_well_known(gpu.name) for gpu in self._gpus), False])[at]
-        # Where measurements of two GPUs disagree with that order, both take the middle.
-        measured = self._better & self._fixed[:, :, None] & self._fixed[:, None]
-        self._measured = measured | np.eye(widest, dtype=bool)
-        self._is_some, self._gpu_at = at >= 0, at[at >= 0]
-        rows = np.cumsum(self._is_some).reshape(at.shape) - 1
-        numbers = {group: number for number, group in enumerate(groups)}
-        self._rows = np.array(
-            [rows[numbers[group], group[0].index(gpu)] for (gpu, _), group in zip(wanted, group_of, strict=True)]
-        )
-        self._launch = np.array([host.launch for alike, host in groups for _ in alike])
-        self._log_sd = np.array([host.log_sd for _, host in wanted])
-        by_gpu = {cells.gpu: name for name, cells in model.instances.items()}
         # Steps of a GPU hold for the one with more memory.
-        self._twins, twins = [load_gpus().twin(gpu) for gpu in self._gpus], [load_gpus().twin(gpu) for gpu, _ in wanted]
-        self._machines = [(gpu, REFERENCE_HOST) for gpu in self._twins]
-        self._names = [gpu.name for gpu in self._twins]
-        self._instances = [by_gpu.get(name, "") for name in self._names]
-        self._cells = [cells or name for cells, name in zip(self._instances, self._names, strict=True)]
-        self._has_cells = [gpu.name in by_gpu for gpu in twins]
-        self._has_tensor = np.array([has_tensor_cores(gpu) for gpu in self._gpus])[self._gpu_at]
-        self._wanted_gpus = np.array([gpu.name for gpu in twins])
-        self._generations = np.array([gpu.compute_capability or 0.0 for gpu in twins])
-        gpu_log_sd = np.array([model.gpu_log_sd(gpu.name) for gpu in twins])
+        self._gpus = gpus = [load_gpus().twin(gpu) for gpu, _ in wanted]
+        self._machines = [(gpu, host) for gpu, (_, host) in zip(gpus, wanted, strict=True)]
+        self._log_sd = np.array([host.log_sd for _, host in wanted])
+        measured = {cells.gpu for cells in model.instances.values()}
+        self._has_cells = [gpu.name in measured for gpu in gpus]
+        self._has_tensor = np.array([has_tensor_cores(gpu) for gpu in gpus])
+        self._names = np.array([gpu.name for gpu in gpus])
+        self._generations = np.array([gpu.compute_capability or 0.0 for gpu in gpus])
+        gpu_log_sd = np.array([model.gpu_log_sd(gpu.name) for gpu in gpus])
         # Steps that a user measured have the user's program and host.
         calibrated = model.calibrated
         self._is_calibrated = np.array([gpu.name in calibrated for gpu, _ in wanted])
-        is_other = np.array([gpu.name not in model.transformer_gpus for gpu in twins])
+        is_other = np.array([gpu.name not in model.transformer_gpus for gpu in gpus])
         #: By whether the network is a transformer.
         self._gpu_log_sd = {False: gpu_log_sd, True: np.hypot(gpu_log_sd, _OTHER_GPU_LOG_SD * is_other)}
         self._modes: dict[tuple[str, str], list[Mode]] = {}
@@ -270,7 +229,7 @@ class StepMachines:
         if (on_gpus := self._made.get(step)) is None:
             if len(self._made) >= _MAX_STEPS:
                 self._made.clear()
-            on_gpus = self._made[step] = self._in_order(step)
+            on_gpus = self._made[step] = self._estimated(step)
         return on_gpus
 
     def slower(self, precision: str) -> _WithoutUnits:
@@ -283,19 +242,11 @@ class StepMachines:
             )
         return without_units
 
-    def _in_order(self, step: NetworkStep) -> OnGpus:
+    def _estimated(self, step: NetworkStep) -> OnGpus:
         log_ratios, shares = self._known(step, step.batch_size, step.network.pixels)
-        bounded = self._bounded(step, log_ratios)
-        before_ms = np.full(self._is_some.shape, np.nan)
-        before_ms[self._is_some] = all_ms = bounded.latency_ms
-        slowest_ms = np.fmax.reduce(np.where(self._measured, before_ms[..., None], np.nan), axis=-2)
-        fastest_ms = np.fmin.reduce(np.where(self._measured, before_ms[..., None, :], np.nan), axis=-1)
-        agreed_ms = np.where(slowest_ms > fastest_ms, np.sqrt(slowest_ms * fastest_ms), before_ms)
-        ordered_ms = in_order(agreed_ms, self._better, self._fixed)[self._is_some]
         seen, unseen = self._regimes(step)
-        factors = ordered_ms / all_ms
         return OnGpus(
-            steps=self._steps(step, bounded.scaled(factors, factors), shares),
+            steps=self._steps(step, self._bounded(step, log_ratios), shares),
             machines=self._wanted,
             # No transformer was measured with PROFET's cells.
             has_cells=[has_cells and case_of(step.network) is not Case.TRANSFORMER for has_cells in self._has_cells],
@@ -303,7 +254,7 @@ class StepMachines:
         )
 
     def _bounded(self, step: NetworkStep, log_ratios: FloatArray) -> StepParts:
-        """Of all rows: on tensor cores FP32 is no faster than TF32, half precision no slower than either.
+        """On tensor cores FP32 is no faster than TF32, half precision no slower than either.
 
         Nor is tuned code slower than channels-last.
         """
@@ -324,8 +275,8 @@ class StepMachines:
     def _modes_of(self, step: NetworkStep) -> list[Mode]:
         key = step.precision, step.training_code
         if (modes := self._modes.get(key)) is None:
-            precisions = [runs_as(gpu, step.precision)[0] for gpu in self._twins]
-            modes = [mode_of(*pair, step.training_code) for pair in zip(self._twins, precisions, strict=True)]
+            precisions = [runs_as(gpu, step.precision)[0] for gpu in self._gpus]
+            modes = [mode_of(*pair, step.training_code) for pair in zip(self._gpus, precisions, strict=True)]
             self._modes[key] = modes
         return modes
 
@@ -339,18 +290,15 @@ class StepMachines:
 
     def _known(self, step: NetworkStep, batch_size: int, pixels: int) -> tuple[FloatArray, FloatArray]:
         """Of each GPU, as `MeasuredRatios.corrections` has them."""
-        measured = _measured_as(step)
-        places = self._names if measured is None else self._cells
-        return self._model.known.corrections(
-            measured or shared_name(step.name), places, self._modes_of(step), batch_size, pixels
-        )
+        name = _measured_as(step) or shared_name(step.name)
+        return self._model.known.corrections(name, self._generations, self._modes_of(step), batch_size, pixels)
 
     def _by_rates(self, step: NetworkStep, log_ratios: FloatArray) -> StepParts:
-        """Of all rows, by their rates, corrected by what was measured of this network."""
+        """By the rates of each GPU, corrected by what was measured of this network."""
         network, batch_size, modes = step.network, step.batch_size, self._modes_of(step)
 
         def parts_ms(images: int) -> tuple[FloatArray, FloatArray, float]:
-            return self._model.steps_ms(network, images, self._machines, modes, self._instances, _is_measured(step))
+            return self._model.steps_ms(network, images, self._machines, modes, _is_measured(step))
 
         work_ms, launch_ms, start_ms = parts_ms(batch_size)
         factors = np.exp(log_ratios)
@@ -362,16 +310,16 @@ class StepMachines:
         if step.checkpointing:
             trained *= CHECKPOINTING[case_of(network) is Case.TRANSFORMER].time_factor
         return StepParts(
-            (of_work * trained)[self._gpu_at],
-            (launch_ms * of_once * trained)[self._gpu_at] * self._launch,
-            (start_ms * of_once)[self._gpu_at],
+            of_work * trained,
+            launch_ms * of_once * trained,
+            start_ms * of_once,
         )
 
     def _steps(self, step: NetworkStep, parts: StepParts, shares: FloatArray) -> Steps:
-        """Return steps of the wanted rows, with their uncertainty; `shares` of the networks' variance are left."""
-        model, network, batch_size, rows = self._model, step.network, step.batch_size, self._rows
-        modes = np.array(self._modes_of(step), int)[self._gpu_at[rows]]
-        case, number = case_of(network), len(rows)
+        """Return the steps with their uncertainty; `shares` of the networks' variance are left."""
+        model, network, batch_size = self._model, step.network, step.batch_size
+        modes = np.array(self._modes_of(step), int)
+        case, number = case_of(network), len(modes)
         of_program = self._is_calibrated | _is_measured(step)
         # How far a recorded step moves others must not jump with their batch.
         doubted_batch = batch_size if step.as_measured is None else max(batch_size, SMALL_BATCH)
@@ -389,15 +337,15 @@ class StepMachines:
             _READ_TRANSFORMER_LOG_SD if step.is_read else 0.0,
         )
         return Steps(
-            gpus=self._wanted_gpus,
+            gpus=self._names,
             generations=self._generations,
             modes=modes,
             # Larger images count as more of them.
             batch_sizes=np.full(number, batch_size * (network.pixels / _USUAL_PIXELS) ** 2),
-            work_ms=parts.work_ms[rows],
-            launch_ms=parts.launch_ms[rows],
-            start_ms=parts.start_ms[rows],
-            network_log_sd=np.hypot(log_sds * np.sqrt(shares[self._gpu_at[rows]]), small_log_sd),
+            work_ms=parts.work_ms,
+            launch_ms=parts.launch_ms,
+            start_ms=parts.start_ms,
+            network_log_sd=np.hypot(log_sds * np.sqrt(shares), small_log_sd),
             gpu_log_sd=self._gpu_log_sd[case is Case.TRANSFORMER],
             launch_log_sd=np.where(of_program, self._log_sd, np.hypot(self._log_sd, model.launch_log_sd)),
             shared_log_sd=shared_log_sd,
@@ -420,18 +368,6 @@ def _measured_as(step: NetworkStep) -> str | None:
 
 def _is_measured(step: NetworkStep) -> bool:
     return _measured_as(step) is not None if step.as_measured is None else step.as_measured
-
-
-def _better(alike: tuple[Gpu, ...]) -> np.ndarray:
-    """Whether a GPU has no less of everything than another one, (gpus, gpus)."""
-    shipped = tuple(gpu for gpu in alike if load_gpus().get(gpu.name) == gpu)
-    return _better_shipped(alike) if shipped == alike else _better_shipped.__wrapped__(alike)
-
-
-@lru_cache(maxsize=100)
-def _better_shipped(alike: tuple[Gpu, ...]) -> np.ndarray:
-    """`_better`, kept: shipped GPUs are no visitor's."""
-    return np.array([[no_less(gpu, other) for other in alike] for gpu in alike])
 
 
 _REGIME_NOTES = {regime: Note(Code.REGIME, text=words) for regime, words in _WORDS.items()}

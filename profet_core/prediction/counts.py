@@ -263,7 +263,8 @@ class StepsByCounts(Struct, frozen=True):
         )
 
     def _runs_in_half(self, table: StepTable) -> np.ndarray:
-        return np.array([runs_as(target.gpu, self.asked.precision)[0] in HALF for target in table.targets])
+        asked = self.asked.precision
+        return np.array([asked in HALF and runs_as(target.gpu, asked)[0] in HALF for target in table.targets])
 
     def _on(self, targets: tuple[StepTarget, ...], recorded: tuple[Recorded, ...]) -> _BothStepsAt:
         """Return what makes steps at a size, no slower in half precision than in the default one, no faster in FP32."""

@@ -111,9 +111,9 @@ def _in_default_precision(models: Models, anchor: Anchor, profile: Profile) -> t
     return dataclasses.replace(profile, operations=converted, meta=meta), log_slower, gain_log_sd(gpu, precision, code)
 
 
-#: Standard deviations, in the logarithm, of what networks gain by half precision: in plain code, and what channels-last
-#: tensors and a compiler add.
-_GAIN_LOG_SD, _TUNED_LOG_SD = 0.10, 0.13
+#: Standard deviations, in the logarithm, of what networks gain by half precision, as classes of operations tell: in
+#: plain code, and what channels-last tensors and a compiler add. ResNet-50 gains 2.26 times on V100, its classes 1.78.
+_GAIN_LOG_SD, _TUNED_LOG_SD = 0.15, 0.13
 
 
 def gain_log_sd(gpu: Gpu, precision: str, code: str) -> float:

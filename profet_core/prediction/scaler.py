@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations_with_replacement
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct, to_builtins
-from numpy.typing import ArrayLike
 
 from profet_core.errors import ArtifactError, InputError
 from profet_core.files import JsonObject
@@ -15,6 +15,9 @@ from profet_core.latency import FloatArray
 from profet_profiles import Profile
 from profet_profiles.record import DEVICE_IDLE, DEVICE_PREFIX
 from profet_profiles.units import positive_number, whole_number
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 #: The sizes measured along each axis.
 KNOTS = {"batch": (16, 32, 64, 128, 256), "pixels": (32, 64, 128, 224, 256)}

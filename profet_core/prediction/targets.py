@@ -169,7 +169,8 @@ class RowPlan(Struct, frozen=True):
         here : steps on the anchor, measured or inferred from the profiles.
         """
         names, inferred = list(self.same_gpu.values()), () if is_measured else (Note(Code.FROM_PROFILE),)
-        steps = {name: (table.latency_ms[row], np.nan_to_num(table.log_sd[row])) for name, row in self.profiled.items()}
+        log_sds = np.nan_to_num(table.log_sd)
+        steps = {name: (table.latency_ms[row], log_sds[row]) for name, row in self.profiled.items()}
         notes = {name: (Note(Code.SAME_GPU, instance=name),) for name in names}
         for name in {anchor.name, anchor.instance}:
             steps[name] = here.latency_ms, 0 * here.log_sd if is_measured else here.log_sd
@@ -280,8 +281,8 @@ def _no_slower(models: Models, targets: Sequence[StepTarget], fixed: np.ndarray)
     """
     gpus = list(dict.fromkeys(target.gpu for target in targets))
     rates = rate_model_of(models) if has_rates(models) else None
-    users = {gpu for gpu in gpus if rates is not None and rates.users_effects(gpu.name)}
-    better = np.array([[not users & {gpu, other} and no_less(gpu, other) for other in gpus] for gpu in gpus])
+    shipped = np.array([rates is None or rates.users_effects(gpu.name) is None for gpu in gpus])
+    better = no_less(gpus) & shipped & shipped[:, None]
     places = [gpus.index(target.gpu) for target in targets]
     launches = np.log([target.host.launch for target in targets])
     log_sd = np.array([target.host.log_sd for target in targets])

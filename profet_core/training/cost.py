@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
-from statistics import NormalDist
 from types import MappingProxyType
 
 import numpy as np
@@ -134,6 +133,9 @@ class LostTime(Struct, frozen=True):
     def _quantile(self, share: float) -> float:
         if self.interruptions > _MANY:
             sd_s = math.sqrt(self.interruptions * (self.each_sd_s**2 + (1 + self.per_stretch) * self.each_s**2))
+            # Late: commands start without it.
+            from statistics import NormalDist
+
             return NormalDist(self.seconds, sd_s).inv_cdf(share)
         most = int(self.interruptions + 12 * math.sqrt(self.interruptions * (1 + self.per_stretch)) + 12)
         low_s, high_s = 0.0, most * (self.each_s + self.each_sd_s)
@@ -150,7 +152,8 @@ class LostTime(Struct, frozen=True):
         for count in range(1, most):
             # A stretch's number is geometric; that of all is negative binomial.
             chance *= (self.stretches + count - 1) / count * self.per_stretch / (1 + self.per_stretch)
-            total += chance * NormalDist(count * self.each_s, self.each_sd_s * math.sqrt(count)).cdf(seconds)
+            deviations = (seconds - count * self.each_s) / (self.each_sd_s * math.sqrt(count))
+            total += chance * (1 + math.erf(deviations / math.sqrt(2))) / 2
         return total
 
 

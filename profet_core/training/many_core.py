@@ -1,7 +1,6 @@
 """Training time on a many-core CPU by both models of Viebke et al. (HPCS 2019, arXiv:1906.01992).
 
-Both divide the images among the threads, slowed by threads that share a core, and add memory contention. (a) counts the
-operations of an image, (b) takes its time measured on one thread.
+Both divide the images among threads and add memory contention; (a) counts operations, (b) takes measured times.
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ from profet_core.errors import InputError
 from profet_core.training.cost import MAX_EPOCHS, MAX_IMAGES
 from profet_profiles.units import format_significant, whole_number
 
-# Quoted from the paper as recalled, for only its abstract was read; (a) gives the published predictions of it.
+# Quoted from the paper, as recalled, for only its abstract was read: formulas, factors, the networks' counts and times,
+# contention and the predictions, which (a) gives to the digit. The rest is not: FLOPs, other networks, words.
 PROCESSOR, CORES, CLOCK_HZ = "Intel Xeon Phi 7120P", 61, 1.238e9
 #: Cycles of a counted operation, of this processor and its compiler; and per instruction with 1, 2, ... threads a core.
 OPERATION_FACTOR, CYCLES_PER_INSTRUCTION = 15.0, (1.0, 1.0, 1.5, 2.0)
@@ -50,7 +50,7 @@ _SMALL_S = (7.10e-6, 6.40e-4, 1.36e-3, 3.07e-3, 6.76e-3, 9.95e-3, 1.40e-2, 2.78e
 _MEDIUM_S = (1.56e-4, 2.00e-3, 3.97e-3, 8.03e-3, 1.65e-2, 2.50e-2, 3.83e-2, 7.31e-2, 1.47e-1, 2.95e-1, 5.91e-1)
 _LARGE_S = (8.83e-4, 8.75e-3, 1.67e-2, 3.22e-2, 6.74e-2, 1.00e-1, 1.38e-1, 2.73e-1, 5.46e-1, 1.09, 2.19)
 #: FLOPs are counted from the layers, a multiply-add as two. The medium network's preparation is recalled as 1e10, with
-#: which (a) doesn't give the published predictions.
+#: which (a) doesn't give the published predictions, so it is 1e9 here.
 PUBLISHED: Mapping[str, ManyCoreNetwork] = {
     "small": ManyCoreNetwork("small", 2 * 160_330, 58e3, 524e3, 1e9, 1.45e-3, 5.3e-3, 12.56, _SMALL_S),
     "medium": ManyCoreNetwork("medium", 2 * 1_891_820, 559e3, 6_119e3, 1e9, 12.55e-3, 69.73e-3, 12.7, _MEDIUM_S),
@@ -147,11 +147,12 @@ def words_of(network: ManyCoreNetwork, training: ManyCoreTraining, threads: Iter
 
 
 def rows_of(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """Return rows of `manycore` as people read them: threads, and minutes and speed-up by each model."""
-    return [(f"{row['threads']:,}", *_cells(row["model_a"]), *_cells(row["model_b"])) for row in rows]
-
-
-def _cells(model: Mapping[str, float]) -> tuple[str, str]:
-    """Minutes as published, with one decimal, more below a minute; and speed-up."""
-    minutes = model["total_s"] / 60
-    return f"{minutes:,.1f}" if minutes >= 1 else format_significant(minutes, 2), f"{model['speedup']:.1f}"
+    """Return rows of `manycore` as people read them: threads, and by each model minutes as published and speed-up."""
+    in_words: list[tuple[str, ...]] = []
+    for row in rows:
+        in_words.append((f"{row['threads']:,}",))
+        for model in (row["model_a"], row["model_b"]):
+            minutes = model["total_s"] / 60
+            shown = f"{minutes:,.1f}" if minutes >= 1 else format_significant(minutes, 2)
+            in_words[-1] += (shown, f"{model['speedup']:.1f}")
+    return in_words

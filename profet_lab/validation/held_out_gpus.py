@@ -150,8 +150,8 @@ def _judged(
     places = places_of(models) | ({} if place is None else {held_out: place})
     # Profiles of the held-out GPU are read as if they had been recorded there.
     reference = transfer.reference if held_out != transfer.reference else others[-1]
-    here = Place(places[held_out][0], Mode.FP32, place is None, held_out if place is None else "")
-    there = Place(places[reference][0], Mode.FP32, True, reference)
+    here = Place(places[held_out][0], Mode.FP32, place is None)
+    there = Place(places[reference][0], Mode.FP32, True)
     scale = np.exp(log_group_factors(rate_model_of(models), here, there))
     rows: list[dict[str, Any]] = []
     for network, network_readers in readers.items():

@@ -30,18 +30,18 @@ from ui.tables import TableCell, Column
 from ui.tables import result_table
 from ui.session import session
 
-names, times, costs = ["g5.xlarge", "<i>own</i>", "p4d.24xlarge"], [612.0, 90.0, 210.0], [0.17, None, 1.63]
-cells = [TableCell(name, gpu) for name, gpu in zip(names, ("A10G", "L4", "A100"))]
+rows = [("g5.xlarge", "A10G", 612.0, 0.17), ("<i>own</i>", "L4", 90.0, None), ("p4d.24xlarge", "A100", 210.0, 1.63)]
 
 opened = result_table(
-    names,
+    rows,
     (
-        Column(key="plan", title="Instance", values=names, cells=cells),
-        Column(key="total_s", title="Time", values=times, words="{:.0f} s".format),
-        Column(key="range", title="Range", values=times, cells=["1-2 s"] * 3, narrow_under="total_s"),
-        Column(key="usd", title="Cost", values=costs, words="${}".format),
-        Column(key="sure", title="How sure", values=[2] * 3, cells=[TableCell("fair", mark="●●○")] * 3),
+        Column("plan", "Instance", "0", lambda row: TableCell(*row[:2]), read=""),
+        Column("total_s", "Time", "2", "{:.0f} s".format),
+        Column("range", "Range", "2", lambda _: "1-2 s", narrow_under="total_s"),
+        Column("usd", "Cost", "3", "${}".format),
+        Column("sure", "How sure", lambda row: 2, lambda _: TableCell("fair", mark="●●○")),
     ),
+    label="0",
     choices=session.predict_table,
     stem="made",
     title="Made plans",

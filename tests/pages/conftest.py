@@ -27,9 +27,9 @@ from tests.pages.expected import Core, shown_rows
 from ui.columns import out_columns, predict_columns, size_columns
 
 ALL_COLUMNS = {
-    "predict": [column.key for column in predict_columns([], Period.TRAINING, time_unit(1.0), load_gpus())[1:]],
-    "sizes": [column.key for column in size_columns([], time_unit(1.0))[1:]],
-    "scale_out": [column.key for column in out_columns([], time_unit(1.0))[1:]],
+    "predict": [column.key for column in predict_columns(Period.TRAINING, time_unit(1.0), load_gpus())[1:]],
+    "sizes": [column.key for column in size_columns(time_unit(1.0))[1:]],
+    "scale_out": [column.key for column in out_columns(time_unit(1.0))[1:]],
 }
 _PAGES = Path(__file__).parents[2] / "pages"
 #: Every page -> its script, as the navigation names it.

@@ -230,11 +230,13 @@ def test_a_visitor_s_rows_count_on_every_page_and_in_no_other_session(open_app, 
     assert labels == ["T4 (g4dn.xlarge), my.t4", "NVIDIA L4, my.l4"]
     assert listed(mine) == {**shipped, "my.l4": "$0.700", "my.t4": "$0.700", "g4dn.xlarge": "$0.400"}
     assert "my.l4" in column(go(mine, "predict"), "Instance") and not mine.error
-    for session in (other.run(), open_app(), open_app(price_my_l4="3")):
+    assert "custom" in mine.query_params
+    for session in (other.run(), open_app(), open_app(price_my_l4="3"), open_app(custom="True")):
         assert "my.l4" not in column(session, "Instance")
         assert listed(session) == shipped
     edit(mine, "custom-instances", removed=[0, 1])
     edit(mine, "custom-instances", changed={0: {"usd_per_hour": 0.3}})
+    assert len(session.info) == 1 and "custom" not in session.query_params
     assert [row[3] for row in custom(mine)] == [0.3]
     edit(mine, "custom-instances", removed=[0])
     assert mine.session_state[OWN] == () and listed(mine) == shipped

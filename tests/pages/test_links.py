@@ -29,7 +29,7 @@ TEXTS = {
 #: Page -> what its link has, and what stays as it is there.
 LINKS: dict[str, tuple[tuple[Part, ...], dict[str, str]]] = {
     "predict": (
-        (session.profile, session.second, session.network, session.training, session.offers, session.predict),
+        (*session.slots, session.network, session.how, session.training, session.offers, session.predict),
         {"source": "upload", "second_source": "sample"},
     ),
     "sizes": ((session.file, session.sizes, session.sizes_table), {"source": "name", "net_from": "name"}),
@@ -82,6 +82,25 @@ def test_every_setting_is_in_one_of_these_links_and_those_of_1_1_are_still_read(
     listed = {key for parts, _ in LINKS.values() for part in parts for key in part.settings}
     assert {key for key in LINKED if not key.startswith(tables)} <= listed
     assert RENAMED.keys().isdisjoint(LINKED) and LINKED.keys() >= {*RENAMED.values()}
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "value"),
+    [
+        ("one_gpu_on", "RTX 3090", "GeForce RTX 3090"),
+        ("drawn", "v100 16GB sxm2,L4", ["Tesla V100-SXM2-16GB", "L4"]),
+        ("gpu", "Tesla T4,RTX 4090", ["T4", "GeForce RTX 4090"]),
+        ("gpu", "A100 80GB", None),
+        ("one_gpu_on", "A100", None),
+        ("provider", "T4", None),
+    ],
+)
+def test_a_gpu_is_read_however_it_is_written(key, text, value):
+    if value is not None:
+        assert LINKED[key].parse(text, load_resources()) == value
+        return
+    with pytest.raises(ValueError):
+        LINKED[key].parse(text, load_resources())
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from tests.made.custom_home import CELLS, FP32_GPU, GPU, INSTANCE, make_custom_h
 from tests.pages.conftest import PAGES, column, drawn_bars, go, lines, link, open_section, result_rows, rows, upload
 from ui import frame
 from ui.resources import load_resources
-from ui.session import Texts
+from ui.session import session
 from ui.words import UNEXPECTED, plain
 
 
@@ -87,7 +87,7 @@ def test_a_section_opens_by_click_and_by_link_and_the_example_files_are_read(ope
 COMMAND = re.compile(r"\b(?:profet [a-z]+ --|pip install|make \w+`)|`(?:profet|make|export) ")
 
 
-@pytest.mark.parametrize("section", Texts.open.options)
+@pytest.mark.parametrize("section", session.texts.settings["open"].options)
 def test_every_section_is_drawn(open_app, section):
     app = open_app("about", open=section)
     assert not app.error and not app.exception

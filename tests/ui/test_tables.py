@@ -16,40 +16,26 @@ from profet_core.training.memory import FitAnswer, Verdict
 from profet_core.training.plans import Period, Plan
 from profet_profiles.units import format_ms_range, time_unit
 from tests.made.step_times import offer, plans_of, row
-from ui.columns import (
-    basis_column,
-    cost_columns,
-    instance_column,
-    memory_column,
-    out_columns,
-    predict_columns,
-    size_columns,
-    step_columns,
-)
-from ui.tables import Column, TableCell, as_csv, as_json, chosen_columns, exported_rows, row_order
+from ui.columns import BASIS, INSTANCE, MEMORY, STEP, STEP_RANGE, out_columns, predict_columns, size_columns
+from ui.tables import Column, TableCell, as_csv, as_json, chosen_columns, exported_rows, in_order
 
-NAMES, TIMES = ["b", "C", "none", "a", "nan"], [100.0, 20.0, None, 3.0, math.nan]
-NAME = Column(key="name", title="Name", values=NAMES)
-TIME = Column(key="total_s", title="Time", values=TIMES)
+ROWS = [*zip(("b", "C", "none", "a", "nan"), (100.0, 20.0, None, 3.0, math.nan), strict=True)]
+NAME = Column("name", "Name", "0")
+TIME = Column("total_s", "Time", "1")
 COST = Column(
-    key="usd",
-    title="Cost",
-    values=[1.0] * 5,
-    words="${}".format,
-    data={"usd_low": [0.5] * 5, "usd_high": [2.0] * 5},
-    by_default=False,
+    "usd", "Cost", lambda row: 1.0, "${}".format, exports={"usd": lambda row: 1.0, "times_two": "1"}, by_default=False
 )
 MADE_COLUMNS = (NAME, TIME, COST)
 
 
 def test_numbers_are_sorted_as_numbers_words_whatever_their_case_and_what_is_missing_comes_last():
     def names(order: str) -> list[str]:
-        return [NAMES[row] for row in row_order(MADE_COLUMNS, order)]
+        return [name for name, _ in in_order(ROWS, MADE_COLUMNS, order)]
 
     assert names("total_s") == ["a", "C", "b", "none", "nan"]
     assert names("-total_s") == ["b", "C", "a", "none", "nan"]
     assert names("name") == ["a", "b", "C", "nan", "none"]
-    assert names("-usd") == names("") == names("gone") == NAMES
+    assert names("-usd") == names("") == names("gone") == [name for name, _ in ROWS]
 
 
 @pytest.mark.parametrize(
@@ -67,11 +53,11 @@ def test_the_first_column_is_always_there_and_unknown_ones_are_ignored(asked, sh
 
 
 def test_exports_have_every_digit_and_units_in_their_names():
-    assert exported_rows(MADE_COLUMNS, [3, 2]) == [
-        {"name": "a", "total_s": 3.0, "usd_low": 0.5, "usd_high": 2.0},
-        {"name": "none", "total_s": None, "usd_low": 0.5, "usd_high": 2.0},
+    assert exported_rows([ROWS[3], ROWS[2]], MADE_COLUMNS) == [
+        {"name": "a", "total_s": 3.0, "usd": 1.0, "times_two": 3.0},
+        {"name": "none", "total_s": None, "usd": 1.0, "times_two": None},
     ]
-    assert [cell.text for cell in TIME.drawn()][:3] == ["100.0", "20.0", "–"]
+    assert [cell.text for cell in TIME.drawn(ROWS)][:3] == ["100.0", "20.0", "–"]
 
 
 def made_plans() -> list[Plan]:
@@ -86,22 +72,12 @@ def made_plans() -> list[Plan]:
     )
 
 
-@pytest.fixture
-def columns() -> tuple[Column, ...]:
-    """Instance, step and its range, the training's cost, memory and basis."""
-    plans = made_plans()
-    memory = memory_column([plan.fit for plan in plans])
-    return (
-        instance_column(plans),
-        *step_columns(plans),
-        cost_columns(plans)[0],
-        memory,
-        basis_column(plans, "latency_ms"),
-    )
+COLUMNS = (INSTANCE, STEP, STEP_RANGE, next(one for one in size_columns(time_unit(1)) if one.key == "training_usd"))
+COLUMNS += (MEMORY, BASIS)
 
 
-def test_a_row_as_it_is_read(columns):
-    first, second = zip(*(column.drawn() for column in columns), strict=True)
+def test_a_row_as_it_is_read():
+    first, second = zip(*(column.drawn(made_plans()) for column in COLUMNS), strict=True)
     assert list(first) == [
         TableCell("T4 · AWS", beneath="slow"),
         TableCell("200 ms"),
@@ -115,8 +91,8 @@ def test_a_row_as_it_is_read(columns):
     assert format_ms_range(190.2, 205.4) == "190–205 ms"
 
 
-def test_exports_have_every_digit_and_leave_what_is_not_known_empty(columns):
-    first, second = exported_rows(columns, [0, 1])
+def test_exports_have_every_digit_and_leave_what_is_not_known_empty():
+    first, second = exported_rows(made_plans(), COLUMNS)
     assert first == {
         "name": "T4 at AWS",
         "instance": "slow",
@@ -148,19 +124,12 @@ HOURS = time_unit(36_000)
 
 
 @pytest.mark.parametrize(
-    "made",
-    [
-        lambda plans: size_columns(plans, HOURS),
-        lambda _: out_columns([], HOURS),
-        lambda plans: predict_columns(plans, Period.EPOCH, HOURS, load_gpus()),
-    ],
+    "columns", [size_columns(HOURS), out_columns(HOURS), predict_columns(Period.EPOCH, HOURS, load_gpus())]
 )
-def test_no_page_has_a_column_twice_and_each_range_stands_beneath_a_column_there(made):
-    columns = made(made_plans())
+def test_no_page_has_a_column_twice_and_each_range_stands_beneath_a_column_there(columns):
     keys = [column.key for column in columns]
     assert len(set(keys)) == len(keys)
     assert {column.narrow_under for column in columns if column.narrow_under} <= set(keys)
-    assert len({len(values) for column in columns for values in (column.values, *column.exported().values())}) == 1
 
 
 DATA = [
@@ -187,14 +156,14 @@ def page() -> None:
     from ui.session import Table
     from ui.tables import Column, TableCell, result_table
 
-    names = ["slow", "<b>fast</b>", "middle"]
     opened = result_table(
-        names,
+        [("slow", 900.5, 0.2), ("<b>fast</b>", 90.0, None), ("middle", 450.0, 1.5)],
         (
-            Column(key="plan", title="Plan", values=names, cells=[TableCell(name, "GPU") for name in names]),
-            Column(key="total_s", title="Time", values=[900.5, 90.0, 450.0], words="{:.0f} s".format),
-            Column(key="total_usd", title="Cost", values=[0.2, None, 1.5], words="${}".format, by_default=False),
+            Column("plan", "Plan", "0", lambda name: TableCell(name, "GPU")),
+            Column("total_s", "Time", "1", "{:.0f} s".format),
+            Column("total_usd", "Cost", "2", "${}".format, by_default=False),
         ),
+        label="0",
         choices=Table("made"),
         stem="made-plans",
         title="Made plans",

@@ -270,6 +270,9 @@ def test_a_row_is_read_back_as_it_was_written(tmp_path, cells):
     write_custom_gpus(path, rows)
     assert read_custom_gpus(path, SHIPPED) == rows
     assert read_custom_gpus(tmp_path / "none.csv", SHIPPED) == ()
+    path.write_text(path.read_text().replace("other card", "RTX 3090"))
+    with pytest.raises(CatalogError, match=f"RTX 3090 ships with PROFET as GeForce RTX 3090: delete its row.*{path}"):
+        read_custom_gpus(path, SHIPPED)
 
 
 @pytest.mark.parametrize(

@@ -156,9 +156,12 @@ def test_what_a_speed_is_based_on(models):
 
 
 def test_order_by_specs():
-    assert no_less(SHIPPED["A100-SXM4-80GB"], SHIPPED["A100-PCIE-40GB"])
-    assert not no_less(SHIPPED["H100-NVL-94GB"], SHIPPED["H100-SXM5-80GB"])
-    assert not no_less(SHIPPED["H100-SXM5-80GB"], SHIPPED["A100-PCIE-40GB"]), "another generation"
+    a100, slower_a100, h100, h100_nvl = (
+        SHIPPED[name] for name in ("A100-SXM4-80GB", "A100-PCIE-40GB", "H100-SXM5-80GB", "H100-NVL-94GB")
+    )
+    better = no_less([a100, slower_a100, h100, h100_nvl])
+    # The H100 NVL has more memory bandwidth and less of the rest; GPUs of another generation are not compared.
+    assert better.sum() == 1 and better[0, 1]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from profet_core import InputError
 from profet_core.catalog import load_gpus
 from profet_core.catalog.custom_gpus import CustomGpu, with_offers_of
-from profet_core.catalog.gpus import no_less
 from profet_core.catalog.hosts import host_named
 from profet_core.errors import Code
 from profet_core.latency import Basis
@@ -121,6 +120,29 @@ def test_every_named_network_is_answered_alike_alone_and_among_others(ask):
         assert latencies(ask(counts_of(name), 8, targets=["p3.2xlarge"]))["p3.2xlarge"] > 0
 
 
+#: Pairs that were answered the wrong way round.
+SIBLINGS = (
+    ("A100-PCIE-40GB", "A30"),
+    ("A100-SXM4-80GB", "A100-SXM4-40GB"),
+    ("AMD Instinct MI300X", "AMD Instinct MI250X"),
+    ("GeForce RTX 3090", "GeForce RTX 3080"),
+    ("H200-SXM-141GB", "H100-SXM5-80GB"),
+    ("TITAN Xp", "GeForce GTX 1080 Ti"),
+)
+
+
+def has_no_less(gpu, other) -> bool:
+    """Whether a GPU's data sheet has no less of anything than that of another one of its generation."""
+    mine, its = (
+        (
+            *(card.fp32_tflops, card.tf32_tensor_dense_tflops or 0, card.fp16_tensor_dense_tflops or 0),
+            *(card.bandwidth_gb_per_s, card.l2_mb, card.tdp_w),
+        )
+        for card in (gpu, other)
+    )
+    return gpu.compute_capability == other.compute_capability and mine > its and (np.array(mine) >= its).all()
+
+
 @pytest.mark.parametrize("name", ["vgg16", "alexnet", "mobilenet_v2"])
 @pytest.mark.parametrize("precision", ["fp32", "tf32", "amp"])
 @pytest.mark.parametrize("batch", [16, 256])
@@ -136,14 +158,16 @@ def test_later_generations_of_datacenter_gpus_are_faster(ask, name, precision, b
     ["resnet50", "convnext_tiny", "efficientnet_b0", "vgg16", "mobilenet_v2", "densenet121", "PROFET VGG16", "unet"],
 )
 def test_of_one_generation_the_gpu_with_no_less_is_not_slower(ask, name):
+    """Rates alone say so: no step puts answers into order."""
     gpus = load_gpus()
-    pairs = [(one.name, two.name) for one, two in permutations(gpus.values(), 2) if no_less(one, two)]
-    assert len(pairs) > 100
+    pairs = [(one.name, two.name) for one, two in permutations(gpus.values(), 2) if has_no_less(one, two)]
+    assert len(pairs) > 400 and {*SIBLINGS} <= {*pairs}
     for precision, code in (("fp32", "plain"), ("tf32", "plain"), ("amp", "plain"), ("amp", "channels-last")):
-        answer = ask(counts_of(name), 64, name=name, targets=list(gpus), precision=precision, training_code=code)
-        ms = answer.gpus.latencies_ms
-        wrong = [(one, two) for one, two in pairs if ms[one] > ms[two] * (1 + 1e-9)]
-        assert not wrong, (precision, code, wrong)
+        for batch_size in (16, 256):
+            options = {"targets": list(gpus), "precision": precision, "training_code": code}
+            ms = ask(counts_of(name), batch_size, name=name, **options).gpus.latencies_ms
+            wrong = [(one, two) for one, two in pairs if ms[one] > ms[two] * (1 + 1e-4)]
+            assert not wrong, (precision, code, batch_size, wrong)
 
 
 @pytest.mark.parametrize(
@@ -223,8 +247,8 @@ def test_regimes_say_what_was_not_measured_and_intervals_are_as_wide(ask):
     assert answers[0]["verda/1B200.30V"] is Regime.UNSEEN_GPU and answers[2]["verda/1B200.30V"] is Regime.UNSEEN_BOTH
     answer = ask(counts_of("densenet121"), 256, targets=["p3.2xlarge", "verda/1B200.30V", "A2"], precision="fp32")
     widths = {row.instance: row.interval.log_half_width for row in answer.rows}
-    # No GPU of B200's generation has many measured steps; of A2's generation others have.
-    assert widths["p3.2xlarge"] < by_name(answer.gpus)["A2"].interval.log_half_width < widths["verda/1B200.30V"]
+    # One step was measured on B200, and none on A2.
+    assert widths["p3.2xlarge"] < widths["verda/1B200.30V"] < by_name(answer.gpus)["A2"].interval.log_half_width
     # What was measured is surer than what was not.
     known = ask(counts_of("PROFET VGG16"), targets=["p3.2xlarge"]).rows[0]
     assert known.interval.log_half_width < widths["p3.2xlarge"]
@@ -381,18 +405,18 @@ def test_newer_and_larger_gpus_are_faster_on_tensor_cores(ask, names, network):
 def test_measured_steps_correct_the_same_network():
     known = MeasuredRatios(
         names={"a": (0, 1)},
-        places=np.array(["p3.2xlarge"]),
+        generations=np.array([7.0]),
         modes=np.array([Mode.FP32]),
         log_sizes=np.log([[64.0, 224.0]]) / np.log([4.0, 2.0]),
         log_ratios=np.array([0.2]),
         variances=(0.01, 0.02, 0.03, 0.04),
         measured_variances=(0.01, 0.02, 0.03, 0.04),
     )
-    here, elsewhere = "p3.2xlarge", "elsewhere"
+    here, elsewhere = 7.0, 7.5
     asked = [(here, Mode.FP32), (here, Mode.HALF), (elsewhere, Mode.FP32)]
     log_ratios, shares = known.corrections("a", *zip(*asked, strict=True), 64, 224)
     # What is alike over that and the row's own part: 6 / 10 of 0.2; 1 - 6 / 10 of the variance is left. In another mode
-    # 1 / 10, on another GPU 3 / 10, at sizes far away 1 / 10.
+    # 1 / 10, in another generation 3 / 10, at sizes far away 1 / 10.
     assert log_ratios == pytest.approx([0.12, 0.02, 0.06]) and shares[0] == pytest.approx(0.4)
     assert known.corrections("a", [here], [Mode.FP32], 65_536, 4_096)[0] == pytest.approx(0.02, rel=1e-3)
     assert known.corrections("b", [here], [Mode.FP32], 64, 224) == (0.0, 1.0)

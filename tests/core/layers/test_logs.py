@@ -9,7 +9,8 @@ import json
 import pytest
 
 from profet_core import InputError
-from profet_core.layers.logs import TASK, TrainingLog, read_log, read_log_guarded
+from profet_core.layers.logs import TASK, read_log, read_log_guarded
+from profet_core.layers.measured import TrainingLog
 
 KERAS = """Epoch 1/3
 391/391 [==============================] - 95s 231ms/step - loss: 2.31 - accuracy: 0.21 - val_loss: 2.0 - val_accuracy: 0.3
