@@ -6,11 +6,12 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache, partial
+from itertools import groupby
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from profet_core.catalog.gpus import FP32, PLAIN, TF32, Gpu, canonical, is_half
@@ -45,7 +46,6 @@ from profet_core.layers.rates import (
 )
 from profet_core.layers.steps import KERNELS_LOG_SD, READ_LOG_SD, WORK_LOG_SD, NetworkStep, StepMachines, machines_of
 from profet_core.prediction.checks import VISION_TRANSFORMER, is_attention, waits_for_loader
-from profet_core.prediction.counts import Asked, CountedStep, Recorded, StepsAt, TargetSteps
 from profet_core.prediction.models import Models
 from profet_profiles.record import DEVICE_PREFIX, Profile, TransformerWork
 from profet_profiles.units import US_PER_MS, format_count
@@ -91,6 +91,271 @@ def network_of(profile: Profile, given: str | None = None) -> str | None:
         raise InputError(f"{what[:1].upper()}{what[1:]}{end} Correct or remove {{network}}.", "network") from None
 
 
+class Asked(NamedTuple):
+    """What a step is asked in; code as `catalog.gpus.CODES`."""
+
+    precision: str
+    training_code: str
+    batch_size: int
+    pixels: int
+
+
+class Recorded(NamedTuple):
+    """A step that was recorded, its uncertainty, and what of it the GPU worked, where a profile says that."""
+
+    gpu: Gpu
+    host: Host
+    asked: Asked
+    latency_ms: float
+    log_sd: float
+    busy_ms: float | None = None
+
+
+class TargetSteps(NamedTuple):
+    """Steps on targets: milliseconds, their launches' part, and the standard deviation of the logarithm."""
+
+    latency_ms: FloatArray
+    launch_ms: FloatArray
+    log_sd: FloatArray
+
+
+#: Batch and pixel size -> steps on some targets.
+StepsAt = Callable[[int, int], TargetSteps]
+
+
+class Program(NamedTuple):
+    """How much longer work takes in the program that was profiled than in today's software.
+
+    Attributes
+    ----------
+    log_times, log_sd : the logarithm of how many times as long, and its uncertainty.
+    """
+
+    log_times: float
+    log_sd: float
+
+
+TODAYS = Program(0.0, 0.0)
+
+
+#: How often a program differs from today's software by more than sources usually do, and then by how much, in the
+#: logarithm. TensorFlow 2.5 takes twice as long for MobileNetV2 on the four profiled GPUs, which answer in it. Chosen
+#: so that P100 is seldom faster than V100, and P4 than T4: in 15 and 2 % of PROFET's cells, most of 32 and 64 pixels;
+#: in today's software in 33 and 29 %.
+_UNUSUAL_SHARE, _UNUSUAL_LOG_SD = 0.4, 0.6
+#: So much more or less work is another network than the one of that name in another library.
+_OTHER_WORK = 1.15
+
+
+@lru_cache(maxsize=1_000)
+def _known_name(name: str, counts: Counts) -> str:
+    """Under which name published steps of a network are known, whatever its library."""
+    other = network_name(named_network(name).library_name)
+    there = counts_of(other, counts.pixels)
+    pairs = (counts.flops.all, there.flops.all), (counts.parameters, there.parameters)
+    alike = all(1 / _OTHER_WORK <= ours / theirs <= _OTHER_WORK for ours, theirs in pairs)
+    return shared_name(other if alike else name)
+
+
+class ReadTimes(NamedTuple):
+    """Times of groups of classes, milliseconds per unit of work there, and the step's batch and pixel size."""
+
+    groups_ms: FloatArray
+    costs_ms: FloatArray
+    batch_size: int
+    pixels: int
+
+
+#: Error of the GPU's work in a profile; and intervals of read steps on GPUs that PROFET's program measured, over those
+#: of any program: nine of ten hold on PROFET's four GPUs, each in turn as a new one (`profet validate --cells`).
+_BUSY_LOG_SD, _IN_PROGRAM_WIDTH = 0.15, 0.6
+
+
+class CountedStep(Struct, frozen=True):
+    """A profile's step by the counts of its network, which its name says, or which are read off the profile.
+
+    Attributes
+    ----------
+    network : its name; empty if its work is read.
+    counts_at : pixels -> what an image takes; InputError if the network can't be built for it.
+    as_measured : whether PROFET's program ran the steps that were recorded.
+    latencies_ms : instance -> milliseconds in FP32, where the name is known.
+    read : what the work is read off.
+    """
+
+    models: Models
+    network: str
+    counts_at: Callable[[int], Counts]
+    as_measured: bool
+    latencies_ms: Mapping[str, float] = field(default_factory=dict)
+    read: ReadTimes | None = None
+
+    def _on(
+        self,
+        asked: Asked,
+        machines: StepMachines,
+        launched_at: tuple[int, int] | None = None,
+        *,
+        is_recorded: bool,
+        by_classes: bool = False,
+    ) -> Steps:
+        counts, (precision, code, batch_size, _) = self.counts_at(asked.pixels), asked
+        # It ran in FP32 alone.
+        as_measured = is_recorded and self.as_measured and not is_half(precision)
+        name = self.network
+        if name and not as_measured:
+            # One at all sizes.
+            name = _known_name(name, counts if launched_at is None else self.counts_at(launched_at[1]))
+        step = NetworkStep(
+            counts,
+            batch_size,
+            name,
+            precision=precision,
+            training_code=code,
+            as_measured=as_measured,
+            launched_at=launched_at,
+        )
+        steps = machines.on(step).steps
+        if not as_measured and not self.as_measured:
+            steps = replace(steps, shared_log_sd=OF_PROGRAM * steps.shared_log_sd)
+        if self.network:
+            return steps
+        if by_classes and (times := self.read) is not None:
+            # Within one program class times say it without the kinds, too.
+            read_step = replace(step, network=self.counts_at(times.pixels), batch_size=times.batch_size)
+            by_classes_ms = class_work_ms(times.groups_ms, times.costs_ms, machines.costs_ms(step))
+            steps = steps.scaled((by_classes_ms / machines.on(read_step).steps.work_ms) ** CLASS_SHARE, 1.0)
+        # What was read off class times says what kinds of work there are; how much, the recorded step's time.
+        return replace(
+            steps,
+            network_log_sd=np.hypot(steps.network_log_sd, READ_LOG_SD),
+            shared_log_sd=np.hypot(steps.shared_log_sd, WORK_LOG_SD),
+            kernels_log_sd=steps.kernels_log_sd + KERNELS_LOG_SD,
+        )
+
+    def _is_profets(self, recorded: Recorded) -> bool:
+        """Whether PROFET's program ran a step: on its own GPUs; of another one, both steps are in today's software."""
+        return recorded.gpu.name in self.models.transfer.profiled_gpus
+
+    def usual_ms(self, recorded: Recorded) -> float:
+        """Return what a recorded step usually takes."""
+        return self._usual([recorded]).latency_ms.item()
+
+    def _in_program(self, gpu: Gpu) -> bool:
+        """Whether PROFET's program was recorded, and ran a GPU's known steps."""
+        measured = calibrated_gpus(self.models).get(gpu.name)
+        is_profets = gpu.name in self.models.transfer.profiled_gpus or (measured is not None and measured.in_tensorflow)
+        return self.as_measured and is_profets
+
+    def _usual(self, recorded: Sequence[Recorded], *, by_classes: bool = False) -> Steps:
+        """Return what recorded steps usually take."""
+        groups = groupby(recorded, lambda step: (step.asked, self._is_profets(step)))
+        usual = []
+        for (asked, is_profets), steps in groups:
+            machines = machines_of(self.models, [(step.gpu, step.host) for step in steps])
+            usual.append(self._on(asked, machines, is_recorded=is_profets, by_classes=by_classes))
+        return usual[0] if len(usual) == 1 else Steps.joined(usual)
+
+    def program(self, recorded: Recorded) -> Program:
+        """Return how much longer work takes in the program of a recorded step than in today's software.
+
+        It is seen on the profiled GPUs. A difference as between usual sources is none; a larger one, as of other
+        kernels, counts whole.
+        """
+        if not self.as_measured or not self._is_profets(recorded) or is_half(recorded.asked.precision):
+            return TODAYS
+        transfer, asked = (
+            self.models.transfer,
+            recorded.asked._replace(precision=FP32, training_code=PLAIN),
+        )
+        profiled = [(transfer.gpus[row.gpu], row.host) for row in transfer.profiled.values()]
+        machines = machines_of(self.models, profiled)
+        in_program, today = (self._on(asked, machines, is_recorded=is_recorded) for is_recorded in (True, False))
+        log_times = max(float(np.log(in_program.latency_ms / today.latency_ms).mean()), 0.0)
+        usual_log_sd = rate_model_of(self.models).source_log_sd
+        usual, unusual = (
+            share / log_sd * math.exp(-((log_times / log_sd) ** 2) / 2)
+            for share, log_sd in ((1 - _UNUSUAL_SHARE, usual_log_sd), (_UNUSUAL_SHARE, _UNUSUAL_LOG_SD))
+        )
+        share = unusual / (usual + unusual)
+        return Program(share * log_times, math.sqrt(share * (1 - share)) * log_times)
+
+    def on(
+        self,
+        targets: Sequence[tuple[Gpu, Host]],
+        asked: Asked,
+        recorded: Sequence[Recorded],
+        *,
+        program: Program = TODAYS,
+        as_recorded: bool = False,
+    ) -> StepsAt:
+        """Return what makes steps on GPUs in hosts at any batch and pixel size, by those that were recorded.
+
+        Parameters
+        ----------
+        program : by how much it differs from today's software.
+        as_recorded : in the program that was recorded, by its own rates.
+        """
+        profiled = self.models.transfer.profiled_gpus
+        in_program = [as_recorded or (gpu.name not in profiled and self._in_program(gpu)) for gpu, _ in targets]
+        if len(set(in_program)) > 1:
+            return self._apart(targets, asked, recorded, np.array(in_program), program)
+        # Their known steps have the program's time.
+        program = TODAYS if all(in_program) else program
+        by_classes = self.read is not None and all(in_program) and not is_half(asked.precision)
+        by_classes = by_classes and self._in_program(recorded[0].gpu)
+        times_ms, log_sds = np.array([(step.latency_ms, step.log_sd) for step in recorded]).T
+        given = self._usual(recorded, by_classes=by_classes)
+        if by_classes and (busy := [row for row, step in enumerate(recorded) if step.busy_ms]):
+            # In one program what the GPU worked says how much of a step launches are.
+            busy_ms = [min(recorded[row].busy_ms or 0.0, recorded[row].latency_ms) for row in busy]
+            given = Steps.joined([given, given.take(busy).without_launches()])
+            times_ms, log_sds = np.append(times_ms, busy_ms), np.append(log_sds, [_BUSY_LOG_SD] * len(busy))
+        learned = Learned.of(given, times_ms, log_sds)
+        machines = machines_of(self.models, targets)
+        times, wider_log_sd = math.exp(program.log_times), machines.slower(asked.precision).log_sd
+        sizes = list(dict.fromkeys((step.asked.batch_size, step.asked.pixels) for step in recorded))
+
+        @cache
+        def formula(batch_size: int, pixels: int) -> Steps:
+            step = asked._replace(batch_size=batch_size, pixels=pixels)
+            steps = self._on(step, machines, sizes[0], is_recorded=as_recorded, by_classes=by_classes)
+            return steps.scaled(times, 1.0)
+
+        at = [formula(*size) for size in sizes]
+
+        def at_size(batch_size: int, pixels: int) -> TargetSteps:
+            steps = learned.on(formula(batch_size, pixels), at)
+            width = _IN_PROGRAM_WIDTH if by_classes else 1.0
+            log_sd = combined_sd(width * steps.log_sd, wider_log_sd, program.log_sd)
+            return TargetSteps(steps.latency_ms, steps.launch_ms, log_sd)
+
+        return at_size
+
+    def _apart(
+        self,
+        targets: Sequence[tuple[Gpu, Host]],
+        asked: Asked,
+        recorded: Sequence[Recorded],
+        in_program: np.ndarray,
+        program: Program,
+    ) -> StepsAt:
+        """Return what `on` does for targets whose known steps the recorded program ran, and for others."""
+        rows = [np.flatnonzero(in_program == is_in) for is_in in (False, True)]
+        parts = [self.on([targets[row] for row in part.tolist()], asked, recorded, program=program) for part in rows]
+
+        def at_size(batch_size: int, pixels: int) -> TargetSteps:
+            columns = zip(*(at(batch_size, pixels) for at in parts), strict=True)
+            in_order = np.argsort(np.concatenate(rows))
+            return TargetSteps(*(np.concatenate(column)[in_order] for column in columns))
+
+        return at_size
+
+
+#: Models and a profile -> its step by counts; a note says why its network's name is not used; None: there is no name.
+ByCounts = Callable[[Models, Profile], CountedStep | Note | None]
+
+
 def step_by_counts(models: Models, profile: Profile, given: str | None = None) -> CountedStep | Note | None:
     """Return a profile's step in FP32 on the profiled instances, by its network's counts and what was measured of it.
 
@@ -120,191 +385,12 @@ def step_by_counts(models: Models, profile: Profile, given: str | None = None) -
         if len(steps) >= _MAX_STEPS:
             steps.clear()
         latencies_ms = steps[key] = _latencies_ms(models, model, name, counts, meta.batch_size, is_measured=not key[-1])
-    named = _CountedSteps(models, name, partial(_counts_at, name), as_measured=not key[-1])
-    return CountedStep(name, latencies_ms, named.usual_ms, named.on)
+    return CountedStep(models, name, partial(_counts_at, name), not key[-1], latencies_ms)
 
 
 #: Steps by counts of some models: network, batch size, pixels, whether in PyTorch -> instance -> milliseconds.
 _STEPS: WeakKeyDictionary[Models, dict[tuple[str, int, int, bool], Mapping[str, float]]] = WeakKeyDictionary()
 _MAX_STEPS = 1_000
-
-
-#: So much more or less work is another network than the one of that name in another library.
-_OTHER_WORK = 1.15
-
-
-@lru_cache(maxsize=1_000)
-def _known_name(name: str, counts: Counts) -> str:
-    """Under which name published steps of a network are known, whatever its library."""
-    other = network_name(named_network(name).library_name)
-    there = counts_of(other, counts.pixels)
-    pairs = (counts.flops.all, there.flops.all), (counts.parameters, there.parameters)
-    alike = all(1 / _OTHER_WORK <= ours / theirs <= _OTHER_WORK for ours, theirs in pairs)
-    return shared_name(other if alike else name)
-
-
-class _ReadTimes(NamedTuple):
-    """Times of groups of classes, milliseconds per unit of work there, and the step's batch and pixel size."""
-
-    groups_ms: FloatArray
-    costs_ms: FloatArray
-    batch_size: int
-    pixels: int
-
-
-#: Error of the GPU's work in a profile; and intervals of read steps on GPUs that PROFET's program measured, over those
-#: of any program: nine of ten hold on PROFET's four GPUs, each in turn as a new one (`profet validate --cells`).
-BUSY_LOG_SD, IN_PROGRAM_WIDTH = 0.15, 0.6
-
-
-class _CountedSteps(Struct, frozen=True):
-    """Steps of a network whose work is counted, or read off a profile.
-
-    Attributes
-    ----------
-    name : empty if its work is read.
-    counts_at : pixels -> what an image takes; InputError if the network can't be built for it.
-    as_measured : whether PROFET's program ran the steps that were recorded.
-    read : what the work is read off.
-    """
-
-    models: Models
-    name: str
-    counts_at: Callable[[int], Counts]
-    as_measured: bool
-    read: _ReadTimes | None = None
-
-    def _on(
-        self,
-        asked: Asked,
-        machines: StepMachines,
-        launched_at: tuple[int, int] | None = None,
-        *,
-        is_recorded: bool,
-        by_classes: bool,
-    ) -> Steps:
-        counts, (precision, code, batch_size, _) = self.counts_at(asked.pixels), asked
-        # It ran in FP32 alone.
-        as_measured = is_recorded and self.as_measured and not is_half(precision)
-        name = self.name
-        if name and not as_measured:
-            # One at all sizes.
-            name = _known_name(name, counts if launched_at is None else self.counts_at(launched_at[1]))
-        step = NetworkStep(
-            counts,
-            batch_size,
-            name,
-            precision=precision,
-            training_code=code,
-            as_measured=as_measured,
-            launched_at=launched_at,
-        )
-        steps = machines.on(step).steps
-        if not as_measured and not self.as_measured:
-            steps = replace(steps, shared_log_sd=OF_PROGRAM * steps.shared_log_sd)
-        if (times := self.read) is None:
-            return steps
-        # What was read off class times says what kinds of work there are; how much, the recorded step's time. Class
-        # times say it without the kinds, within one program.
-        if by_classes:
-            read_step = replace(step, network=self.counts_at(times.pixels), batch_size=times.batch_size)
-            there_ms, work_ms = machines.costs_ms(step), machines.on(read_step).steps.work_ms
-            by_classes_ms = class_work_ms(times.groups_ms, times.costs_ms, there_ms)
-            steps = steps.scaled((by_classes_ms / work_ms) ** CLASS_SHARE, np.ones(len(work_ms)))
-        return replace(
-            steps,
-            network_log_sd=np.hypot(steps.network_log_sd, READ_LOG_SD),
-            shared_log_sd=np.hypot(steps.shared_log_sd, WORK_LOG_SD),
-            kernels_log_sd=steps.kernels_log_sd + KERNELS_LOG_SD,
-        )
-
-    def usual_ms(self, recorded: Recorded) -> float:
-        """Return what a recorded step usually takes."""
-        return self._usual(recorded, by_classes=False).latency_ms.item()
-
-    def _usual(self, recorded: Recorded, *, by_classes: bool) -> Steps:
-        # PROFET's program ran on its own GPUs; of another one, both steps are in today's software.
-        is_recorded = recorded.gpu.name in self.models.transfer.profiled_gpus
-        machines = machines_of(self.models, [(recorded.gpu, recorded.host)])
-        return self._on(recorded.asked, machines, is_recorded=is_recorded, by_classes=by_classes)
-
-    def _in_program(self, gpu: Gpu) -> bool:
-        """Whether the program that was recorded is PROFET's, and ran a GPU's known steps."""
-        measured = calibrated_gpus(self.models).get(gpu.name)
-        is_profets = gpu.name in self.models.transfer.profiled_gpus or (measured is not None and measured.in_tensorflow)
-        return self.as_measured and is_profets
-
-    def on(
-        self,
-        targets: Sequence[tuple[Gpu, Host]],
-        asked: Asked,
-        recorded: Sequence[Recorded],
-        *,
-        as_recorded: bool = False,
-    ) -> StepsAt:
-        """Return what makes steps at any batch and pixel size, by those that were recorded.
-
-        They are those of today's software, or `as_recorded` of the program that was recorded.
-        """
-        profiled = self.models.transfer.profiled_gpus
-        in_program = [as_recorded or (gpu.name not in profiled and self._in_program(gpu)) for gpu, _ in targets]
-        if len(set(in_program)) > 1:
-            return self._apart(targets, asked, recorded, np.array(in_program))
-        in_program_too = all(in_program) and self._in_program(recorded[0].gpu) and not is_half(asked.precision)
-        by_classes = self.read is not None and in_program_too
-        given = [(self._usual(step, by_classes=by_classes), step.latency_ms, step.log_sd) for step in recorded]
-        # In one program what the GPU worked says how much of a step launches are.
-        worked = [(usual.without_launches(), step) for (usual, _, _), step in zip(given, recorded, strict=True)]
-        given += [
-            (usual, min(step.busy_ms, step.latency_ms), BUSY_LOG_SD)
-            for usual, step in worked
-            if by_classes and step.busy_ms
-        ]
-        steps, times_ms, log_sds = zip(*given, strict=True)
-        learned = Learned.of(Steps.joined(steps), np.array(times_ms), np.array(log_sds))
-        machines = machines_of(self.models, targets)
-        wider_log_sd = machines.slower(asked.precision).log_sd
-
-        sizes = list(dict.fromkeys((step.asked.batch_size, step.asked.pixels) for step in recorded))
-
-        @cache
-        def formula(batch_size: int, pixels: int) -> Steps:
-            return self._on(
-                asked._replace(batch_size=batch_size, pixels=pixels),
-                machines,
-                sizes[0],
-                is_recorded=as_recorded,
-                by_classes=by_classes,
-            )
-
-        at = [formula(*size) for size in sizes]
-
-        def at_size(batch_size: int, pixels: int) -> TargetSteps:
-            steps = learned.on(formula(batch_size, pixels), at)
-            log_sd = IN_PROGRAM_WIDTH * steps.log_sd if by_classes else steps.log_sd
-            return TargetSteps(steps.latency_ms, steps.launch_ms, combined_sd(log_sd, wider_log_sd))
-
-        return at_size
-
-    def _apart(
-        self,
-        targets: Sequence[tuple[Gpu, Host]],
-        asked: Asked,
-        recorded: Sequence[Recorded],
-        in_program: np.ndarray,
-    ) -> StepsAt:
-        """Return what `on` does for targets whose known steps one program ran, and for others."""
-        rows = [np.flatnonzero(in_program == is_in) for is_in in (False, True)]
-        parts = [self.on([targets[row] for row in some.tolist()], asked, recorded) for some in rows]
-
-        def at_size(batch_size: int, pixels: int) -> TargetSteps:
-            values = [
-                np.concatenate(columns) for columns in zip(*(at(batch_size, pixels) for at in parts), strict=True)
-            ]
-            back = np.argsort(np.concatenate(rows))
-            return TargetSteps(*(column[back] for column in values))
-
-        return at_size
 
 
 def _by_area(counts: Counts, pixels: int) -> Counts:
@@ -413,11 +499,9 @@ def read_step(
     if launches_ms is not None:
         kernels = max(launches_ms / math.exp(rate_model_of(models).average.log_launch), 1.0)
     counts = _counts_read(amounts, kernels, batch_size, pixels)
-
     gpu = models.transfer.gpus[models.transfer.profiled[anchor].gpu]
-    read = _ReadTimes(groups_ms, rate_model_of(models).kept_costs_ms(gpu, Mode.FP32, True), batch_size, pixels)
-    steps = _CountedSteps(models, "", partial(_by_area, counts), not waits_for_loader(profile), read)
-    return CountedStep("", {}, steps.usual_ms, steps.on)
+    read = ReadTimes(groups_ms, rate_model_of(models).kept_costs_ms(gpu, Mode.FP32, True), batch_size, pixels)
+    return CountedStep(models, "", partial(_by_area, counts), not waits_for_loader(profile), read=read)
 
 
 #: Layers of a transformer whose profile doesn't tell them: ViT has 222, Swin-T 367.

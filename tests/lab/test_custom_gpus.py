@@ -15,9 +15,8 @@ from profet_core import ArtifactError, InputError
 from profet_core.catalog.gpus import FP32, PLAIN
 from profet_core.catalog.hosts import host_named
 from profet_core.ensemble.work import GROUPS
-from profet_core.layers.by_name import read_step
+from profet_core.layers.by_name import Asked, Recorded, read_step
 from profet_core.layers.rates import KINDS, rate_model_of
-from profet_core.prediction.counts import Asked, Recorded
 from profet_core.prediction.models import load_models
 from profet_lab import custom_gpus
 from profet_lab.custom_gpus import calibrate_gpus, check_out, write_calibrated
