@@ -77,7 +77,7 @@ def sidebar(resources: Resources) -> None:
     number_field("total_gpus", empty="one machine")
     select("machine_network", help=_NETWORK_TIP)
     number_fields("images", "epochs")
-    number_fields("deadline_hours", "budget_usd", empty="none")
+    number_fields("deadline_hours", "budget_usd")
     more_options("scale_out", _other_inputs)
 
 

@@ -21,21 +21,20 @@ from profet_core.catalog.instance import machine_with
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.operations import UnknownOperations, is_set_aside, kind_of
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError, ProfetError
-from profet_core.layers.by_name import step_by_counts
+from profet_core.layers.by_name import ByCounts, step_by_counts
 from profet_core.layers.custom_gpu import speed_bounds, with_custom_gpus
 from profet_core.layers.estimate import checkpointed_note
 from profet_core.offers import GpuRow, OfferTable, StepRow, rows_as
 from profet_core.prediction.checks import (
     Diagnosis,
     check_latency,
+    check_profile,
     counted,
     diagnose,
     is_transformer,
     read_as,
     refusal,
-    refusal_by,
 )
-from profet_core.prediction.counts import ByCounts
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import PredictOptions, predict
 from profet_core.prediction.scaler import AXIS_RANGE
@@ -461,8 +460,10 @@ def _compared(context: Context, question: ProfileQuestion) -> ComparedPrediction
         except (InputError, NoPredictionError) as error:
             return ComparedPrediction(question.profile, refusal=str(error))
     profile, latency_ms, doubt = counted(question.profile, question.latency_ms), question.latency_ms, ""
-    if refused := refusal_by(models, profile, question.network):
-        return ComparedPrediction(profile, refusal=refused)
+    try:
+        check_profile(models, profile, question.network)
+    except NoPredictionError as error:
+        return ComparedPrediction(profile, refusal=str(error))
     if question.anchor is None:
         return ComparedPrediction(profile)
     anchor = find_anchor(models, catalog, question.anchor)
