@@ -10,15 +10,15 @@ from pathlib import Path
 from profet_cli.files import read_profile_file
 from profet_cli.options import add_format, add_models
 from profet_cli.output import Column, check_not_read, print_json, print_profile_warnings, print_rows, write_output
-from profet_core.answers.documents import UNKNOWN_OPERATIONS, Document, document
 from profet_core.answers.predict import Placement, placements
 from profet_core.ensemble.classes import load_operation_classes
-from profet_core.errors import InputError
-from profet_core.prediction.checks import counted, diagnose, read_as, refusal_by, steps_note
-from profet_core.prediction.models import load_models
+from profet_core.errors import InputError, NoPredictionError
+from profet_core.prediction.checks import check_profile, counted, diagnose, read_as, steps_note
+from profet_core.prediction.models import Models, load_models
 from profet_core.questions import ProfileQuestion, fields_of
 from profet_profiles import write_profile
 from profet_profiles.limits import LIMITS
+from profet_profiles.record import Profile
 from profet_profiles.units import US_PER_MS, format_ms, positive_number
 
 STDOUT = "-"
@@ -50,7 +50,7 @@ def run_inspect(options: argparse.Namespace) -> None:
     meta = {key: value for key, value in asdict(profile.meta).items() if value is not None}
     if options.format == "json":
         _, (unknown,) = load_operation_classes().encode([profile])
-        shown: Document = {
+        shown: dict[str, object] = {
             "format": profile.source_format,
             "operations_us": dict(sorted(profile.operations.items(), key=lambda item: (-item[1], item[0]))),
             "device_total_us": profile.device_total_us,
@@ -59,10 +59,10 @@ def run_inspect(options: argparse.Namespace) -> None:
             "steps_basis": profile.steps_basis,
             "framework": profile.meta.framework,
             "meta": meta,
-            "refusal": refusal_by(models, profile),
+            "refusal": _refusal(models, profile),
             "warnings": list(profile.warnings),
             "ignored": list(profile.ignored),
-            "unknown_operations": document(unknown, UNKNOWN_OPERATIONS),
+            "unknown_operations": unknown,
             "kinds": {row.operation: row.kind for row in operations},
             "classes": {row.operation: row.operation_class for row in operations},
             "clusters": {row.operation: row.cluster for row in operations},
@@ -92,6 +92,14 @@ def run_inspect(options: argparse.Namespace) -> None:
         ("known by", _known_by),
     ]
     print_rows(operations, columns)
+
+
+def _refusal(models: Models, profile: Profile) -> str:
+    try:
+        check_profile(models, profile)
+    except NoPredictionError as error:
+        return str(error)
+    return ""
 
 
 def _known_by(row: Placement) -> str | None:
@@ -146,7 +154,7 @@ def run_convert(options: argparse.Namespace) -> None:
         return
     write_output(target, data, force=options.force)
     if options.format == "json":
-        shown: Document = {
+        shown: dict[str, object] = {
             "written": str(target),
             "format": profile.source_format,
             "operations": len(profile.operations),

@@ -161,6 +161,11 @@ class Code(WordedEnum):
         "The file doesn't state the precision; assuming FP32 or TF32. If that is wrong, set the precision.",
     )
     HALF_PRECISION = "half_precision", "The {precision} speed-up is from published runs; ranges are wider."
+    PROFILED_PROGRAM = (
+        "profiled_program",
+        "Work takes about {times:.1f} times as long in the profile's program as in today's software: all times are for "
+        "that program.",
+    )
     BF16_AS_FP16 = "bf16_as_fp16", "The published AMP runs are in FP16; BF16 is assumed to be as fast."
     TUNED_SPEEDUP = (
         "tuned_speedup",

@@ -58,6 +58,7 @@ answers
 UPWARDS = [
     "profet_core.prediction.checks imports profet_core.layers.networks",
     "profet_core.prediction.checks imports profet_core.layers.rates",
+    "profet_core.prediction.counts imports profet_core.layers.by_name",
     "profet_core.prediction.mixed_precision imports profet_core.layers.class_times",
     "profet_core.prediction.mixed_precision imports profet_core.layers.rates",
     "profet_core.prediction.predict imports profet_core.layers.by_name",

@@ -6,10 +6,12 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache, partial
+from itertools import groupby
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from profet_core.catalog.gpus import FP32, PLAIN, TF32, Gpu, canonical, is_half
@@ -44,7 +46,6 @@ from profet_core.layers.rates import (
 )
 from profet_core.layers.steps import KERNELS_LOG_SD, READ_LOG_SD, WORK_LOG_SD, NetworkStep, StepMachines, machines_of
 from profet_core.prediction.checks import VISION_TRANSFORMER, is_attention, waits_for_loader
-from profet_core.prediction.counts import Asked, CountedStep, Recorded, StepsAt, TargetSteps
 from profet_core.prediction.models import Models
 from profet_profiles.record import DEVICE_PREFIX, Profile, TransformerWork
 from profet_profiles.units import US_PER_MS, format_count
@@ -90,6 +91,202 @@ def network_of(profile: Profile, given: str | None = None) -> str | None:
         raise InputError(f"{what[:1].upper()}{what[1:]}{end} Correct or remove {{network}}.", "network") from None
 
 
+class Asked(NamedTuple):
+    """What a step is asked in; code as `catalog.gpus.CODES`."""
+
+    precision: str
+    training_code: str
+    batch_size: int
+    pixels: int
+
+
+class Recorded(NamedTuple):
+    """A step that was recorded, and its uncertainty."""
+
+    gpu: Gpu
+    host: Host
+    asked: Asked
+    latency_ms: float
+    log_sd: float
+
+
+class TargetSteps(NamedTuple):
+    """Steps on targets: milliseconds, their launches' part, and the standard deviation of the logarithm."""
+
+    latency_ms: FloatArray
+    launch_ms: FloatArray
+    log_sd: FloatArray
+
+
+#: Batch and pixel size -> steps on some targets.
+StepsAt = Callable[[int, int], TargetSteps]
+
+
+class Program(NamedTuple):
+    """How much longer work takes in the program that was profiled than in today's software.
+
+    Attributes
+    ----------
+    log_times, log_sd : the logarithm of how many times as long, and its uncertainty.
+    """
+
+    log_times: float
+    log_sd: float
+
+
+TODAYS = Program(0.0, 0.0)
+
+
+#: How often a program differs from today's software by more than sources usually do, and then by how much, in the
+#: logarithm. TensorFlow 2.5 takes twice as long for MobileNetV2 on the four profiled GPUs, which answer in it. Chosen
+#: so that P100 is seldom faster than V100, and P4 than T4: in 15 and 2 % of PROFET's cells, most of 32 and 64 pixels;
+#: in today's software in 33 and 29 %.
+_UNUSUAL_SHARE, _UNUSUAL_LOG_SD = 0.4, 0.6
+#: So much more or less work is another network than the one of that name in another library.
+_OTHER_WORK = 1.15
+
+
+@lru_cache(maxsize=1_000)
+def _known_name(name: str, counts: Counts) -> str:
+    """Under which name published steps of a network are known, whatever its library."""
+    other = network_name(named_network(name).library_name)
+    there = counts_of(other, counts.pixels)
+    pairs = (counts.flops.all, there.flops.all), (counts.parameters, there.parameters)
+    alike = all(1 / _OTHER_WORK <= ours / theirs <= _OTHER_WORK for ours, theirs in pairs)
+    return shared_name(other if alike else name)
+
+
+class CountedStep(Struct, frozen=True):
+    """A profile's step by the counts of its network, which its name says, or which are read off the profile.
+
+    Attributes
+    ----------
+    network : its name; empty if its work is read.
+    counts_at : pixels -> what an image takes; InputError if the network can't be built for it.
+    as_measured : whether PROFET's program ran the steps that were recorded.
+    latencies_ms : instance -> milliseconds in FP32, where the name is known.
+    """
+
+    models: Models
+    network: str
+    counts_at: Callable[[int], Counts]
+    as_measured: bool
+    latencies_ms: Mapping[str, float] = field(default_factory=dict)
+
+    def _on(
+        self, asked: Asked, machines: StepMachines, launched_at: tuple[int, int] | None = None, *, is_recorded: bool
+    ) -> Steps:
+        counts, (precision, code, batch_size, _) = self.counts_at(asked.pixels), asked
+        # It ran in FP32 alone.
+        as_measured = is_recorded and self.as_measured and not is_half(precision)
+        name = self.network
+        if name and not as_measured:
+            # One at all sizes.
+            name = _known_name(name, counts if launched_at is None else self.counts_at(launched_at[1]))
+        step = NetworkStep(
+            counts,
+            batch_size,
+            name,
+            precision=precision,
+            training_code=code,
+            as_measured=as_measured,
+            launched_at=launched_at,
+        )
+        steps = machines.on(step).steps
+        if not as_measured and not self.as_measured:
+            steps = replace(steps, shared_log_sd=OF_PROGRAM * steps.shared_log_sd)
+        if self.network:
+            return steps
+        # What was read off class times says what kinds of work there are; how much, the recorded step's time.
+        return replace(
+            steps,
+            network_log_sd=np.hypot(steps.network_log_sd, READ_LOG_SD),
+            shared_log_sd=np.hypot(steps.shared_log_sd, WORK_LOG_SD),
+            kernels_log_sd=steps.kernels_log_sd + KERNELS_LOG_SD,
+        )
+
+    def _is_profets(self, recorded: Recorded) -> bool:
+        """Whether PROFET's program ran a step: on its own GPUs; of another one, both steps are in today's software."""
+        return recorded.gpu.name in self.models.transfer.profiled_gpus
+
+    def usual_ms(self, recorded: Recorded) -> float:
+        """Return what a recorded step usually takes."""
+        return self._usual([recorded]).latency_ms.item()
+
+    def _usual(self, recorded: Sequence[Recorded]) -> Steps:
+        """Return what recorded steps usually take."""
+        groups = groupby(recorded, lambda step: (step.asked, self._is_profets(step)))
+        usual = []
+        for (asked, is_profets), steps in groups:
+            machines = machines_of(self.models, [(step.gpu, step.host) for step in steps])
+            usual.append(self._on(asked, machines, is_recorded=is_profets))
+        return usual[0] if len(usual) == 1 else Steps.joined(usual)
+
+    def program(self, recorded: Recorded) -> Program:
+        """Return how much longer work takes in the program of a recorded step than in today's software.
+
+        It is seen on the profiled GPUs. A difference as between usual sources is none; a larger one, as of other
+        kernels, counts whole.
+        """
+        if not self.as_measured or not self._is_profets(recorded) or is_half(recorded.asked.precision):
+            return TODAYS
+        transfer, asked = (
+            self.models.transfer,
+            recorded.asked._replace(precision=FP32, training_code=PLAIN),
+        )
+        profiled = [(transfer.gpus[row.gpu], row.host) for row in transfer.profiled.values()]
+        machines = machines_of(self.models, profiled)
+        in_program, today = (self._on(asked, machines, is_recorded=is_recorded) for is_recorded in (True, False))
+        log_times = max(float(np.log(in_program.latency_ms / today.latency_ms).mean()), 0.0)
+        usual_log_sd = rate_model_of(self.models).source_log_sd
+        usual, unusual = (
+            share / log_sd * math.exp(-((log_times / log_sd) ** 2) / 2)
+            for share, log_sd in ((1 - _UNUSUAL_SHARE, usual_log_sd), (_UNUSUAL_SHARE, _UNUSUAL_LOG_SD))
+        )
+        share = unusual / (usual + unusual)
+        return Program(share * log_times, math.sqrt(share * (1 - share)) * log_times)
+
+    def on(
+        self,
+        targets: Sequence[tuple[Gpu, Host]],
+        asked: Asked,
+        recorded: Sequence[Recorded],
+        *,
+        program: Program = TODAYS,
+        as_recorded: bool = False,
+    ) -> StepsAt:
+        """Return what makes steps on GPUs in hosts at any batch and pixel size, by those that were recorded.
+
+        Parameters
+        ----------
+        program : by how much it differs from today's software.
+        as_recorded : in the program that was recorded, by its own rates.
+        """
+        times_ms, log_sds = np.array([(step.latency_ms, step.log_sd) for step in recorded]).T
+        learned = Learned.of(self._usual(recorded), times_ms, log_sds)
+        machines = machines_of(self.models, targets)
+        times, wider_log_sd = math.exp(program.log_times), machines.slower(asked.precision).log_sd
+        sizes = list(dict.fromkeys((step.asked.batch_size, step.asked.pixels) for step in recorded))
+
+        @cache
+        def formula(batch_size: int, pixels: int) -> Steps:
+            step = asked._replace(batch_size=batch_size, pixels=pixels)
+            return self._on(step, machines, sizes[0], is_recorded=as_recorded).scaled(times, 1.0)
+
+        at = [formula(*size) for size in sizes]
+
+        def at_size(batch_size: int, pixels: int) -> TargetSteps:
+            steps = learned.on(formula(batch_size, pixels), at)
+            log_sd = combined_sd(steps.log_sd, wider_log_sd, program.log_sd)
+            return TargetSteps(steps.latency_ms, steps.launch_ms, log_sd)
+
+        return at_size
+
+
+#: Models and a profile -> its step by counts; a note says why its network's name is not used; None: there is no name.
+ByCounts = Callable[[Models, Profile], CountedStep | Note | None]
+
+
 def step_by_counts(models: Models, profile: Profile, given: str | None = None) -> CountedStep | Note | None:
     """Return a profile's step in FP32 on the profiled instances, by its network's counts and what was measured of it.
 
@@ -119,119 +316,12 @@ def step_by_counts(models: Models, profile: Profile, given: str | None = None) -
         if len(steps) >= _MAX_STEPS:
             steps.clear()
         latencies_ms = steps[key] = _latencies_ms(models, model, name, counts, meta.batch_size, is_measured=not key[-1])
-    named = _CountedSteps(models, name, partial(_counts_at, name), as_measured=not key[-1])
-    return CountedStep(name, latencies_ms, named.usual_ms, named.on)
+    return CountedStep(models, name, partial(_counts_at, name), not key[-1], latencies_ms)
 
 
 #: Steps by counts of some models: network, batch size, pixels, whether in PyTorch -> instance -> milliseconds.
 _STEPS: WeakKeyDictionary[Models, dict[tuple[str, int, int, bool], Mapping[str, float]]] = WeakKeyDictionary()
 _MAX_STEPS = 1_000
-
-
-#: So much more or less work is another network than the one of that name in another library.
-_OTHER_WORK = 1.15
-
-
-@lru_cache(maxsize=1_000)
-def _known_name(name: str, counts: Counts) -> str:
-    """Under which name published steps of a network are known, whatever its library."""
-    other = network_name(named_network(name).library_name)
-    there = counts_of(other, counts.pixels)
-    pairs = (counts.flops.all, there.flops.all), (counts.parameters, there.parameters)
-    alike = all(1 / _OTHER_WORK <= ours / theirs <= _OTHER_WORK for ours, theirs in pairs)
-    return shared_name(other if alike else name)
-
-
-class _CountedSteps(Struct, frozen=True):
-    """Steps of a network whose work is counted, or read off a profile.
-
-    Attributes
-    ----------
-    name : empty if its work is read.
-    counts_at : pixels -> what an image takes; InputError if the network can't be built for it.
-    as_measured : whether PROFET's program ran the steps that were recorded.
-    """
-
-    models: Models
-    name: str
-    counts_at: Callable[[int], Counts]
-    as_measured: bool
-
-    def _on(
-        self, asked: Asked, machines: StepMachines, launched_at: tuple[int, int] | None = None, *, is_recorded: bool
-    ) -> Steps:
-        counts, (precision, code, batch_size, _) = self.counts_at(asked.pixels), asked
-        # It ran in FP32 alone.
-        as_measured = is_recorded and self.as_measured and not is_half(precision)
-        name = self.name
-        if name and not as_measured:
-            # One at all sizes.
-            name = _known_name(name, counts if launched_at is None else self.counts_at(launched_at[1]))
-        step = NetworkStep(
-            counts,
-            batch_size,
-            name,
-            precision=precision,
-            training_code=code,
-            as_measured=as_measured,
-            launched_at=launched_at,
-        )
-        steps = machines.on(step).steps
-        if not as_measured and not self.as_measured:
-            steps = replace(steps, shared_log_sd=OF_PROGRAM * steps.shared_log_sd)
-        if self.name:
-            return steps
-        # What was read off class times says what kinds of work there are; how much, the recorded step's time.
-        return replace(
-            steps,
-            network_log_sd=np.hypot(steps.network_log_sd, READ_LOG_SD),
-            shared_log_sd=np.hypot(steps.shared_log_sd, WORK_LOG_SD),
-            kernels_log_sd=steps.kernels_log_sd + KERNELS_LOG_SD,
-        )
-
-    def usual_ms(self, recorded: Recorded) -> float:
-        """Return what a recorded step usually takes."""
-        return self._usual(recorded).latency_ms.item()
-
-    def _usual(self, recorded: Recorded) -> Steps:
-        # PROFET's program ran on its own GPUs; of another one, both steps are in today's software.
-        is_recorded = recorded.gpu.name in self.models.transfer.profiled_gpus
-        return self._on(
-            recorded.asked, machines_of(self.models, [(recorded.gpu, recorded.host)]), is_recorded=is_recorded
-        )
-
-    def on(
-        self,
-        targets: Sequence[tuple[Gpu, Host]],
-        asked: Asked,
-        recorded: Sequence[Recorded],
-        *,
-        as_recorded: bool = False,
-    ) -> StepsAt:
-        """Return what makes steps at any batch and pixel size, by those that were recorded.
-
-        They are those of today's software, or `as_recorded` of the program that was recorded.
-        """
-        times_ms, log_sds = np.array([(step.latency_ms, step.log_sd) for step in recorded]).T
-        learned = Learned.of(Steps.joined([self._usual(step) for step in recorded]), times_ms, log_sds)
-        machines = machines_of(self.models, targets)
-        wider_log_sd = machines.slower(asked.precision).log_sd
-
-        sizes = list(dict.fromkeys((step.asked.batch_size, step.asked.pixels) for step in recorded))
-
-        @cache
-        def formula(batch_size: int, pixels: int) -> Steps:
-            return self._on(
-                asked._replace(batch_size=batch_size, pixels=pixels), machines, sizes[0], is_recorded=as_recorded
-            )
-
-        at = [formula(*size) for size in sizes]
-
-        def at_size(batch_size: int, pixels: int) -> TargetSteps:
-            steps = learned.on(formula(batch_size, pixels), at)
-            return TargetSteps(steps.latency_ms, steps.launch_ms, combined_sd(steps.log_sd, wider_log_sd))
-
-        return at_size
 
 
 def _by_area(counts: Counts, pixels: int) -> Counts:
@@ -340,9 +430,7 @@ def read_step(
     if launches_ms is not None:
         kernels = max(launches_ms / math.exp(rate_model_of(models).average.log_launch), 1.0)
     counts = _counts_read(amounts, kernels, batch_size, pixels)
-
-    steps = _CountedSteps(models, "", partial(_by_area, counts), as_measured=not waits_for_loader(profile))
-    return CountedStep("", {}, steps.usual_ms, steps.on)
+    return CountedStep(models, "", partial(_by_area, counts), as_measured=not waits_for_loader(profile))
 
 
 #: Layers of a transformer whose profile doesn't tell them: ViT has 222, Swin-T 367.

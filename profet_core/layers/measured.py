@@ -287,7 +287,7 @@ class StepParts(Struct, frozen=True):
         latency_ms: FloatArray = smooth_max(self.work_ms, self.launch_ms) + self.start_ms
         return latency_ms
 
-    def scaled(self, by_work: FloatArray, by_host: FloatArray) -> Self:
+    def scaled(self, by_work: FloatArray | float, by_host: FloatArray | float) -> Self:
         """Scale work, and launches with the start, by a factor each."""
         return replace(
             self,

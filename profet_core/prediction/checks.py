@@ -351,17 +351,19 @@ def _work(operation: str) -> tuple[str, ...]:
 _shipped_work = cache(_work)
 
 
-def refusal_by(models: Models, profile: Profile, network: str | None = None) -> str:
-    """Like `refusal`, or that the GPU in the profile is unknown, or no GPU but a processor that stands in for one."""
+def check_profile(models: Models, profile: Profile, network: str | None = None) -> None:
+    """Refuse a profile that no answer of a user's could help.
+
+    Raises
+    ------
+    NoPredictionError : what `refusal` says, or that the profile's GPU is unknown or a processor that stands in for one.
+    """
     reason, recorded = refusal(profile, network), profile.meta.gpu
     if not reason and STAND_IN in profile.warnings and not calibrated_gpus(models):
-        return NO_ANCHOR
-    return reason or ("" if recorded is None else unknown_gpu(models, recorded))
-
-
-def check_profile(models: Models, profile: Profile, network: str | None = None) -> None:
-    """Raise NoPredictionError with what `refusal_by` says, if anything: no answer of a user's could help."""
-    if reason := refusal_by(models, profile, network):
+        reason = NO_ANCHOR
+    if not reason and recorded is not None:
+        reason = unknown_gpu(models, recorded)
+    if reason:
         raise NoPredictionError(reason)
 
 

@@ -6,17 +6,17 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from profet_core.catalog.gpus import AS_PROFILED, HALF, PLAIN, TF32, Gpu, runs_as
-from profet_core.catalog.hosts import Host
 from profet_core.ensemble.members import ProfileBatch
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import SMOOTH_MAX_POWER, Basis, FloatArray, Values, combined_sd, free_ms, quantile
+from profet_core.layers.by_name import Asked, ByCounts, CountedStep, Program, Recorded, TargetSteps
 from profet_core.prediction.checks import unattributed_log_sd
 from profet_core.prediction.growth import bridged, log_sizes
 from profet_core.prediction.members import Estimates, floored
@@ -31,71 +31,6 @@ if TYPE_CHECKING:
 
 #: The counts' name among the members.
 COUNTS = "counts"
-
-
-class Asked(NamedTuple):
-    """What a step is asked in; code as `catalog.gpus.CODES`."""
-
-    precision: str
-    training_code: str
-    batch_size: int
-    pixels: int
-
-
-class Recorded(NamedTuple):
-    """A step that was recorded, and its uncertainty."""
-
-    gpu: Gpu
-    host: Host
-    asked: Asked
-    latency_ms: float
-    log_sd: float
-
-
-class TargetSteps(NamedTuple):
-    """Steps on targets: milliseconds, their launches' part, and the standard deviation of the logarithm."""
-
-    latency_ms: FloatArray
-    launch_ms: FloatArray
-    log_sd: FloatArray
-
-
-#: Batch and pixel size -> steps on some targets.
-StepsAt = Callable[[int, int], TargetSteps]
-
-
-class StepsOn(Protocol):
-    """What makes steps on GPUs in hosts at any size."""
-
-    def __call__(
-        self,
-        targets: Sequence[tuple[Gpu, Host]],
-        asked: Asked,
-        recorded: Sequence[Recorded],
-        *,
-        as_recorded: bool = False,
-    ) -> StepsAt:
-        """Make steps by those that were recorded, in today's software, or in the program `as_recorded`."""
-
-
-class CountedStep(Struct, frozen=True):
-    """A profile's step by the counts of its network, as `network` is called.
-
-    Attributes
-    ----------
-    latencies_ms : instance -> milliseconds in FP32.
-    usual_ms : what a recorded step usually takes there.
-    on : steps on GPUs in hosts at any size, by those recorded.
-    """
-
-    network: str
-    latencies_ms: Mapping[str, float]
-    usual_ms: Callable[[Recorded], float]
-    on: StepsOn
-
-
-#: Models and a profile -> its step by counts; a note says why its network's name is not used; None: there is no name.
-ByCounts = Callable[[Models, Profile], CountedStep | Note | None]
 
 
 class CountsWeight(Struct, frozen=True):
@@ -140,6 +75,16 @@ _ESTIMATE_LOG_SD = 0.25
 #: Error of a measured step, and of a predicted one that others follow from, at least. With the latter, steps on one of
 #: the four GPUs held out err by 14.7 instead of 15.9 % (`profet validate --gpus`; 0.05 and 0.12 do as well).
 MEASURED_LOG_SD, PREDICTED_LOG_SD = 0.02, 0.08
+
+
+def program_notes(program: Program) -> list[Note]:
+    """Say that an answer is for the profile's program, where that matters."""
+    times = math.exp(program.log_times)
+    return [Note(Code.PROFILED_PROGRAM, times=times)] if times >= _WORTH_SAYING else []
+
+
+#: Times as long as in today's software, for a note.
+_WORTH_SAYING = 1.25
 
 
 def max_log_ratio(inferred_log_half_width: float = 0.0) -> float:
@@ -238,6 +183,7 @@ class StepsByCounts(Struct, frozen=True):
     others : the same step on other profiled GPUs, as it is predicted there.
     asked : the recorded step's sizes, in the precision and code of the answer.
     doubt : added to the uncertainty, for GPU time without an operation.
+    program : by how much the recorded step's program differs from today's software.
     made : what makes steps at any size, once needed.
     """
 
@@ -247,6 +193,7 @@ class StepsByCounts(Struct, frozen=True):
     others: tuple[Recorded, ...]
     asked: Asked
     doubt: float
+    program: Program
     made: dict[_Made, _BothStepsAt] = field(default_factory=dict)
 
     def _follows(self, table: StepTable) -> np.ndarray:
@@ -271,10 +218,10 @@ class StepsByCounts(Struct, frozen=True):
         if (key := (targets, recorded)) in self.made:
             return self.made[key]
         places = [(target.gpu, target.host) for target in targets]
-        there = self.counted.on(places, self.asked, recorded)
+        there = self.counted.on(places, self.asked, recorded, program=self.program)
         default = self.asked._replace(precision=AS_PROFILED, training_code=PLAIN)
         is_default = self.asked.precision in (AS_PROFILED, TF32)
-        usual = there if is_default else self.counted.on(places, default, recorded)
+        usual = there if is_default else self.counted.on(places, default, recorded, program=self.program)
         bound = np.fmin if self.asked.precision in HALF else np.fmax
 
         @cache

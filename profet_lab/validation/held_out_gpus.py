@@ -17,11 +17,11 @@ from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import FP32, PLAIN
 from profet_core.ensemble.work import WorkReader
 from profet_core.latency import quantile
-from profet_core.layers.by_name import read_step
+from profet_core.layers.by_name import Asked, Recorded, read_step
 from profet_core.layers.class_times import Place, log_group_factors
 from profet_core.layers.rates import Mode, RateModel, rate_model, rate_model_of
 from profet_core.layers.steps import GpuOnHost
-from profet_core.prediction.counts import MEASURED_LOG_SD, PREDICTED_LOG_SD, Asked, Recorded
+from profet_core.prediction.counts import MEASURED_LOG_SD, PREDICTED_LOG_SD
 from profet_core.prediction.models import Models
 from profet_core.prediction.predict import predict
 from profet_core.prediction.sizes import BATCH_SIZES, curves_at

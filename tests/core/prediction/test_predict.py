@@ -216,7 +216,7 @@ def test_every_sample_is_predicted_within_a_factor_of_three_of_the_truth(models,
         )
         # Some profiles were cut short by TensorFlow; that's said, and there is nothing else to say.
         launch_bound = {Code.GPU_IDLE} if sample.name.startswith("lenet5") else set()
-        assert set(codes(prediction)) - {Code.TRUNCATED} == launch_bound
+        assert set(codes(prediction)) - {Code.TRUNCATED, Code.PROFILED_PROGRAM} == launch_bound
         for instance, measured_ms in sample.measured_ms.items():
             assert measured_ms / 3 < prediction.latencies_ms[instance] < measured_ms * 3, (sample.name, instance)
 

@@ -15,9 +15,11 @@ from profet_core import ArtifactError, InputError, load_models
 from profet_core.catalog import Catalog
 from profet_core.catalog.hosts import host_named
 from profet_core.ensemble.classes import OperationClasses
+from profet_core.errors import Code
 from profet_core.latency import Basis, quantile
 from profet_core.layers.by_name import step_by_counts
 from profet_core.prediction.predict import predict, predict_many
+from tests.codes import codes
 from tests.made.step_times import values_of
 
 SAMPLE = "resnet50-128px-b64-g4dn"
@@ -283,6 +285,25 @@ def test_steps_in_tensorflow_on_an_unprofiled_gpu_are_as_much_faster_elsewhere_a
         (gpu,) = models.transfer.gpus.named(name)
         latency_ms = next(row.latency_ms for row in rows if row.offer.gpu == gpu.name)
         assert latency_ms / 94.0 == pytest.approx(images_per_s["A100-SXM4-40GB"] / images_per_s[name], rel=0.2), name
+
+
+@pytest.mark.parametrize("network", [None, "none"])
+def test_other_kernels_than_todays_count_on_every_gpu(models, catalog, samples, network):
+    """TensorFlow 2.5 takes twice as long for depthwise convolutions on the four profiled GPUs."""
+    sample, plain = samples["mobilenetv2-224px-b32-p2"], samples["resnet50-224px-b64-g4dn"]
+
+    def predicted(sample, **meta):
+        known = {"latency_ms": sample.latency_ms, "by_counts": partial(step_by_counts, given=network)}
+        return predict(models, catalog, sample.profile.with_meta(**meta), sample.anchor, **known)
+
+    found, in_torch = predicted(sample), predicted(sample, framework="PyTorch 2.1")
+    assert found.latencies_ms["gcp/n1-standard-4+1xP100"] > found.latencies_ms["p3.2xlarge"]
+    assert found.latencies_ms["g5.xlarge"] > 1.5 * in_torch.latencies_ms["g5.xlarge"] / 1.9
+    notes = [note for note in found.warnings if note.code is Code.PROFILED_PROGRAM]
+    (note,) = notes
+    assert 1.6 < note.values["times"] < 2.8
+    for other in (in_torch, predicted(plain)):
+        assert Code.PROFILED_PROGRAM not in codes(other)
 
 
 def test_many_at_once_are_each_as_alone(models, catalog, samples):
