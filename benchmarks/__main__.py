@@ -71,7 +71,7 @@ def code(options: argparse.Namespace) -> Iterator[BenchmarkFigure]:
 
     def in_turns(name: str, run: Run, target_s: float, most_mb: float) -> list[BenchmarkFigure]:
         rounds = [[run(checkout) for checkout in checkouts] for _ in range(options.rounds)]
-        seconds, megabytes = ([[one[what] for one in runs] for runs in zip(*rounds, strict=True)] for what in (0, 1))
+        seconds, megabytes = ([[cost[what] for cost in runs] for runs in zip(*rounds, strict=True)] for what in (0, 1))
         return [
             BenchmarkFigure(name, seconds[0], "s", target_s, *seconds[1:]),
             BenchmarkFigure(f"{name}: memory", megabytes[0], "MB", most_mb, *megabytes[1:]),
@@ -186,7 +186,7 @@ def visitors(options: argparse.Namespace) -> Iterator[BenchmarkFigure]:
         target_s = 0.2 if number <= 50 else 0.4
         yield BenchmarkFigure(f"{name}: an action, median", seen.action_s, "s", None, bare.action_s)
         yield BenchmarkFigure(f"{name}: an action, p95", [_p95(seen.action_s)], "s", target_s, [_p95(bare.action_s)])
-        cpu_ms, bare_ms = (1000 * each.server_s / len(each.action_s) for each in (seen, bare))
+        cpu_ms, bare_ms = (1000 * stay.server_s / len(stay.action_s) for stay in (seen, bare))
         yield BenchmarkFigure(f"{name}: an action, processor time", [cpu_ms], "ms", 25, [bare_ms])
         begin_mib, end_mib = seen.server_mib
         yield BenchmarkFigure(f"{name}: memory", [end_mib], "MiB", 300 * processes)

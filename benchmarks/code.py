@@ -45,9 +45,9 @@ IMPORT = "import time\nstart = time.process_time()\nimport profet_core\nprint(ti
 WARM = f"{_SETUP}timed(lambda: predict(models, catalog, profile, {_ANCHOR!r}, latency_ms={_LATENCY_MS}), 200)"
 MANY = f"""{_SETUP}
 scales = [0.5 + 1.5 * number / 10_000 for number in range(10_000)]
-operations = [{{name: us * one for name, us in profile.operations.items()}} for one in scales]
-profiles = [replace(profile, operations=one) for one in operations]
-latencies = [{_LATENCY_MS} * one for one in scales]
+operations = [{{name: us * scale for name, us in profile.operations.items()}} for scale in scales]
+profiles = [replace(profile, operations=times_us) for times_us in operations]
+latencies = [{_LATENCY_MS} * scale for scale in scales]
 timed(lambda: predict_many(models, catalog, profiles, {_ANCHOR!r}, latencies_ms=latencies), 3)
 """
 TRACE = """
@@ -103,16 +103,16 @@ def measured(*arguments: str, checkout: Path = REPOSITORY) -> tuple[float, float
 
 def answer_calls() -> dict[str, tuple[int, int]]:
     """Question -> modules and functions of this project that answer it, when all that is loaded once is loaded."""
-    known, sample = Context(load_models(), load_catalog(), load_gpus()), load_samples()[0]
+    context, sample = Context(load_models(), load_catalog(), load_gpus()), load_samples()[0]
     question = {"profile": sample.profile, "anchor": sample.anchor, "latency_ms": sample.latency_ms}
     calls: dict[str, Callable[[], object]] = {
-        "predict": lambda: answer_predict(known, PredictQuestion(**question)),
-        "advise": lambda: answer_advise(known, AdviseQuestion(**question, images=50_000)),
+        "predict": lambda: answer_predict(context, PredictQuestion(**question)),
+        "advise": lambda: answer_advise(context, AdviseQuestion(**question, images=50_000)),
     }
     for call in calls.values():
         call()
     calls_of = {name: called(call) for name, call in calls.items()}
-    return {name: (len({module for module, _ in each}), len(each)) for name, each in calls_of.items()}
+    return {name: (len({module for module, _ in functions}), len(functions)) for name, functions in calls_of.items()}
 
 
 def called(call: Callable[[], object]) -> list[tuple[str, str]]:
@@ -198,7 +198,7 @@ def measures() -> dict[str, int]:
         "lines in tests": sum(text.count("\n") for path, text, _ in sources if path.parts[0] == "tests"),
         "modules": len(ours),
         "classes": len(classes),
-        "dataclasses": sum(any("dataclass" in ast.unparse(one) for one in node.decorator_list) for node in classes),
+        "dataclasses": sum(any("dataclass" in ast.unparse(used) for used in node.decorator_list) for node in classes),
         "functions with **kwargs: Any or object": sum(map(_takes_anything, functions)),
     }
 

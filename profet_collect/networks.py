@@ -19,7 +19,14 @@ MNIST_CNN CIFAR10_CNN
 #: The measured networks, as the measurements' own code builds them.
 MEASURED = tuple(_MEASURED.split())
 #: One of each newer family, as Keras or torchvision builds it.
-NEWER = ("ConvNeXt-Tiny", "EfficientNet-B0", "RegNetY-800MF", "DenseNet-121", "MobileNetV3-Large", "ResNeXt-50 32x4d")
+NEWER = (
+    "ConvNeXt-Tiny",
+    "EfficientNet-B0",
+    "RegNetY-800MF",
+    "DenseNet-121",
+    "MobileNetV3-Large",
+    "ResNeXt-50 32x4d",
+)
 #: What each framework takes from its library of networks: name -> what it is called there.
 OF_KERAS: Mapping[str, str] = {
     **{name: name for name in ("InceptionV3", "InceptionResNetV2", "MobileNetV2")},

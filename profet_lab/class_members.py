@@ -101,7 +101,10 @@ class Recipe(Struct, frozen=True):
     softening: float = 1e-2
 
 
-RECIPES = {HOMOGENEOUS: Recipe("relu", 0.0, 0.0, False, 1.0), CLASS_RATIO: Recipe("silu", 0.2, 0.3, True, 0.1)}
+RECIPES = {
+    HOMOGENEOUS: Recipe("relu", 0.0, 0.0, False, 1.0),
+    CLASS_RATIO: Recipe("silu", 0.2, 0.3, True, 0.1),
+}
 
 
 class MemberModels(Struct, frozen=True):

@@ -43,32 +43,32 @@ def without_twin(validation: dict) -> tuple[float, float]:
 
 
 def test_accuracy_s_table_is_the_validation_s_its_first_line_that_of_networks_unlike_any(validation):
-    found, default = rows("docs/ACCURACY.md"), validation["default"]
+    table, default = rows("docs/ACCURACY.md"), validation["default"]
     mean, original = default["mean"], validation["original"]["mean"]
-    assert found["one family held out"] == both(default["family"])
-    assert found["network known by name too"] == both(validation["counts"])
-    assert found["its family held out, also from published speeds"] == percent(
+    assert table["one family held out"] == both(default["family"])
+    assert table["network known by name too"] == both(validation["counts"])
+    assert table["its family held out, also from published speeds"] == percent(
         *(validation["counts"][f"mape_{case}_latency_family"] for case in ("with", "without"))
     )
     for known, weight in WEIGHTS.items():
         fitted = validation["counts"]["fitted"]["with_latency" if known else "without_latency"]
         assert asdict(weight) == pytest.approx(fitted, abs=0.01)
-    assert found["its worst pair"] == percent(*default["worst_pair"].values())
-    assert found["the documented ensemble, `--method profet`"] == both(validation["profet"]["mean"])
-    assert found["one architecture held out"] == [
+    assert table["its worst pair"] == percent(*default["worst_pair"].values())
+    assert table["the documented ensemble, `--method profet`"] == both(validation["profet"]["mean"])
+    assert table["one architecture held out"] == [
         f"{ours} (original {theirs})" for ours, theirs in zip(both(mean), both(original), strict=True)
     ]
-    assert found["batch and pixel size known too"] == percent(
+    assert table["batch and pixel size known too"] == percent(
         mean["mape_with_latency_and_sizes"], mean["mape_without_latency_and_sizes"]
     )
-    assert found["90% intervals: coverage; median half-width"] == [
+    assert table["90% intervals: coverage; median half-width"] == [
         "; ".join(percent(mean[f"coverage_90{case}"], mean[f"median_interval_pct{case}"]))
         for case in ("", "_without_latency")
     ]
-    found = rows("docs/ACCURACY.md")["networks unlike any in the data (8 networks unlike any other in the data)"]
+    cells = rows("docs/ACCURACY.md")["networks unlike any in the data (8 networks unlike any other in the data)"]
     ours = both(validation["default"]["without_twin"])
-    assert [cell.split(" (")[0] for cell in found] == ours
-    for cell, theirs in zip(found, without_twin(validation), strict=True):
+    assert [cell.split(" (")[0] for cell in cells] == ours
+    for cell, theirs in zip(cells, without_twin(validation), strict=True):
         assert abs(float(cell.split("original ")[1].split("%")[0]) - theirs) < 0.3
 
 
@@ -99,7 +99,7 @@ def test_accuracy_s_other_figures_are_the_reports():
         f"**{published['mape_with_latency']:.1f}%**, {100 - published['missed_90_with_latency']:.0f}% inside",
     ):
         assert sentence in text
-    found = rows("docs/ACCURACY.md")
+    table = rows("docs/ACCURACY.md")
     for name, scores in (
         ("layers", memory["arithmetic"]),
         ("profile", memory["served"]["profile and its meta"]),
@@ -115,11 +115,11 @@ def test_accuracy_s_other_figures_are_the_reports():
             memory["recorded"]["recorded peak at other pixels with other parameters"],
         ),
     ):
-        assert found[name] == percent(100 * scores["strict_recall"], 100 * scores["strict_false_fits"])
+        assert table[name] == percent(100 * scores["strict_recall"], 100 * scores["strict_false_fits"])
 
 
 def test_several_gpus_are_the_report_s():
-    found, scaleout = rows("docs/ACCURACY.md"), report("scaleout_validation.json")
+    table, scaleout = rows("docs/ACCURACY.md"), report("scaleout_validation.json")
     networks, frameworks = (
         (("network", "network"), ("gpu", "GPU model")),
         (("group", "framework"), ("count", "number of GPUs")),
@@ -134,14 +134,14 @@ def test_several_gpus_are_the_report_s():
         for count, (by, what) in zip((f" ({steps:,} steps)", ""), folds, strict=True):
             every, hard = data[by]["every"], data[by]["hard"]
             errors = [part[kind] for part in (every, hard) for kind in ("mape", "perfect_mape")]
-            assert found[f"{title}{count}, {what} held out"] == percent(*errors, data[by]["covered_90"])
+            assert table[f"{title}{count}, {what} held out"] == percent(*errors, data[by]["covered_90"])
     for kind, row in scaleout["links"].items():
         if "one process" not in kind:
-            n, mape, bias, *rest = found[kind]
+            n, mape, bias, *rest = table[kind]
             assert [mape, *rest] == percent(row["mape"], row["perfect_mape"], row["covered_90"]), kind
             assert (n, bias) == (str(row["n"]), f"{row['bias']:+.1f}%")
     on_64 = percent(*(scaleout["on_64"][kind] for kind in ("mape", "perfect_mape")))
-    assert found["64 K80 over a network, network held out"][:2] == on_64
+    assert table["64 K80 over a network, network held out"][:2] == on_64
     throughputs = scaleout["data_sets"]["throughputs"]
     by_strategy = throughputs["network"]["by_strategy"]
     ring = by_strategy["ring"]
@@ -150,7 +150,7 @@ def test_several_gpus_are_the_report_s():
         ("DataParallel of the throughputs", by_strategy["one-process"]),
         ("throughputs with excluded rows", throughputs["with_excluded"]),
     ):
-        stated = found[f"{title} ({errors['n']:,}), network held out"]
+        stated = table[f"{title} ({errors['n']:,}), network held out"]
         assert stated[:2] == percent(errors["mape"], errors["perfect_mape"])
     geforce = throughputs["gpu"]["by_fold"]["GeForce RTX 3090"]["mape"]
     assert f"{geforce:.1f}%)" in (ROOT / "docs/ACCURACY.md").read_text(encoding="utf-8")
@@ -163,10 +163,10 @@ def test_errors_by_measured_cells_are_the_report_s():
 
 
 def test_accuracy_s_table_without_a_profile_is_the_report_s():
-    found, accuracy = rows("docs/ACCURACY.md"), report("estimate_validation.json")
+    table, accuracy = rows("docs/ACCURACY.md"), report("estimate_validation.json")
     for row in accuracy["judged"]:
-        assert found[row["held_out"]] == [str(row["n"]), *percent(row["mape"], row["median"], row["coverage_90"])]
+        assert table[row["held_out"]] == [str(row["n"]), *percent(row["mape"], row["median"], row["coverage_90"])]
     for row in accuracy["measured_pairs"]:
         figures = percent(row["mape"], row["alone"], row["ratio"], row["peaks"], row["coverage_90"])
-        assert found[row["kind"]] == [str(row["n"]), *figures]
+        assert table[row["kind"]] == [str(row["n"]), *figures]
     assert accuracy["measured_shares"] == SHARES._asdict()

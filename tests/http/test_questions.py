@@ -266,8 +266,8 @@ def test_what_has_no_meaning_beside_another_field_or_without_it_names_both(post,
     first = [str(sample.path)] if with_profile else [needed.pop("network")] if command == "estimate" else []
     with redirect_stderr(StringIO()) as err:
         assert main([command, *first, *options({**asked, **needed})]) == 2
-    said = set(re.findall(r"--([a-z-]+)", err.getvalue()))
-    assert {one.replace("_", "-") for one in (name, beside)} <= said, err.getvalue()
+    options_named = set(re.findall(r"--([a-z-]+)", err.getvalue()))
+    assert {one.replace("_", "-") for one in (name, beside)} <= options_named, err.getvalue()
 
 
 def test_the_same_holds_in_python(models, catalog):

@@ -137,12 +137,10 @@ def test_a_form_takes_files_for_profiles_and_nothing_else(port, sample):
     assert send(port, "POST", "/v1/predict", many + b"--X--\r\n", "multipart/form-data; boundary=X").status == 400
 
 
-def begun(port: int, content_type: str, said: int, query: str = "") -> socket.socket:
+def begun(port: int, content_type: str, length: int, query: str = "") -> socket.socket:
     """A request whose head is sent, and nothing of its body."""
     connection = socket.create_connection(("127.0.0.1", port), timeout=30)
-    head = (
-        f"POST /v1/predict{query} HTTP/1.1\r\nHost: x\r\nContent-Type: {content_type}\r\nContent-Length: {said}\r\n\r\n"
-    )
+    head = f"POST /v1/predict{query} HTTP/1.1\r\nHost: x\r\nContent-Type: {content_type}\r\nContent-Length: {length}"
     connection.sendall(head.encode() + b"\r\n\r\n")
     return connection
 

@@ -181,8 +181,8 @@ def test_a_pair_has_one_source_network_and_precision_and_what_its_program_shares
     parts_ms = [latency_ms / 1.25, np.full(len(rows), 1e-6), np.zeros(len(rows))]
     report, shares = pairs_report(rows, parts_ms, np.full(len(rows), 0.1), np.zeros(len(rows)), 0.3)
     assert shares in CANDIDATES and SHARES in CANDIDATES
-    kinds = {one["kind"]: one for one in report}
+    kinds = {row["kind"]: row for row in report}
     assert {"batch: twice the batch size", "FP32 or TF32: other generation"} <= set(kinds)
-    for one in report:
-        assert one["alone"] == pytest.approx(20) and one["ratio"] == pytest.approx(0, abs=1e-9)
-        assert 0 < one["mape"] < 2 and one["coverage_90"] == 100
+    for row in report:
+        assert row["alone"] == pytest.approx(20) and row["ratio"] == pytest.approx(0, abs=1e-9)
+        assert 0 < row["mape"] < 2 and row["coverage_90"] == 100

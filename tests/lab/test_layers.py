@@ -64,9 +64,9 @@ def branches():
     image = keras.Input((40, 40, 3))
     x = layers.Conv2D(8, 3, strides=2, padding="same", use_bias=False)(image)
     x = layers.ReLU(6.0)(layers.BatchNormalization()(x))
-    one = layers.SeparableConv2D(12, 3, padding="same", depth_multiplier=2)(x)
+    separable = layers.SeparableConv2D(12, 3, padding="same", depth_multiplier=2)(x)
     other = layers.Conv2D(12, (1, 5), padding="same", groups=4)(x)
-    x = layers.Concatenate()([one, other])
+    x = layers.Concatenate()([separable, other])
     weights = layers.GlobalAveragePooling2D(keepdims=True)(x)
     weights = layers.Conv2D(24, 1, activation="sigmoid")(layers.Conv2D(6, 1, activation="relu")(weights))
     x = x * weights

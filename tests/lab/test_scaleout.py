@@ -187,8 +187,8 @@ def test_a_held_out_network_and_the_shipped_model_come_out_again(published, accu
     rows = kept(published[0])
     judged = held_out_fold(rows, NETWORK, "VGG16")
     for name in (TENSORFLOW_2017, THROUGHPUTS):
-        said = accuracy["data_sets"][name][NETWORK]["by_fold"]["VGG16"]
-        assert scale_errors(judged[judged["data_set"] == name])["mape"] == pytest.approx(said["mape"], rel=1e-3)
+        shipped = accuracy["data_sets"][name][NETWORK]["by_fold"]["VGG16"]
+        assert scale_errors(judged[judged["data_set"] == name])["mape"] == pytest.approx(shipped["mape"], rel=1e-3)
     fitted = fitted_model(rows)
     for name in NUMBERS:
         assert getattr(fitted, name) == pytest.approx(getattr(model, name), rel=1e-3), name

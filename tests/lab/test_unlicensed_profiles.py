@@ -23,12 +23,12 @@ STEPS = ((T4, 151.8), (T4, 151.8), (V100, 79.6), (V100, 76.0), (V100, 75.1), (P1
 @pytest.fixture(scope="module")
 def report(models, tmp_path_factory):
     folder = tmp_path_factory.mktemp("unlicensed")
-    truths = {gpu: median(ms for one, ms in STEPS if one == gpu) for gpu, _ in STEPS}
+    truths = {gpu: median(ms for recorded_on, ms in STEPS if recorded_on == gpu) for gpu, _ in STEPS}
     entries = []
     for number, (record, (gpu, ms)) in enumerate(zip(json.loads(FILE.read_bytes()), STEPS, strict=True)):
         meta = {key: record[key] for key in ("gpu", "framework", "precision", "steps") if key in record}
         (folder / f"{number}.json").write_text(json.dumps({"operations": record["operations_us"], "meta": meta}))
-        elsewhere = {one: {"latency_ms": other, "source": "file"} for one, other in truths.items() if one != gpu}
+        elsewhere = {name: {"latency_ms": ms, "source": "file"} for name, ms in truths.items() if name != gpu}
         entry = {"file": f"{number}.json", "framework": "TensorFlow 2.4", "kind": "AlexNet", "steps": 1}
         entries.append({**entry, "gpu": gpu, "step_ms": ms, "elsewhere": elsewhere})
     (folder / "index.json").write_text(json.dumps({"profiles": entries}))

@@ -70,11 +70,11 @@ def test_claims_come_true_about_as_often_as_they_say(held_out):
                     chance = chance_less(ratio * pair["predicted_ms"] / pair["predicted_ms_b"], sd)
                     right = ratio * pair["measured_ms"] < pair["measured_ms_b"]
                     claims.append((chance, right) if chance >= 0.5 else (1 - chance, not right))
-    said, right = np.array(claims).T
-    ranges = np.searchsorted(BOUNDS, said, side="right") - 1
-    shares = pd.DataFrame({"said": said, "right": right}).groupby(ranges).mean()
+    chances, right = np.array(claims).T
+    ranges = np.searchsorted(BOUNDS, chances, side="right") - 1
+    shares = pd.DataFrame({"chances": chances, "right": right}).groupby(ranges).mean()
     assert list(shares.index) == list(range(len(BOUNDS)))
-    assert (shares["right"] - shares["said"]).abs().max() < 0.09 and shares["right"].is_monotonic_increasing
+    assert (shares["right"] - shares["chances"]).abs().max() < 0.09 and shares["right"].is_monotonic_increasing
     # One figure in the report, the core and the documents.
     assert round(shares.loc[BOUNDS.index(0.8), "right"], 2) == CAME_TRUE_80_TO_90
     text = " ".join((ROOT / "docs" / "ACCURACY.md").read_text(encoding="utf-8").split())
@@ -116,15 +116,15 @@ def report() -> dict:
 def test_figures_of_pairs_means_and_architectures_by_hand(report):
     rows = {(row["anchor"], row["target"]): row for row in report["pairs"]}
     assert len(rows) == 12
-    one = rows["a", "b"]
+    a_to_b = rows["a", "b"]
     # 20 ms as 22, 40 ms as 32: 10 and 20 % off; 15 % hold 22 but not 32.
-    assert one["n"] == 4
-    assert one["mape_with_latency"] == pytest.approx(15)
-    assert one["mape_with_latency_and_sizes"] == pytest.approx(5)
-    assert one["rmse_ms"] == pytest.approx(math.sqrt((2**2 + 8**2) / 2))
-    assert one["r2"] == pytest.approx(1 - 68 / 200)
-    assert one["coverage_90"] == pytest.approx(50)
-    assert one["median_interval_pct"] == pytest.approx(100 * (1.15 - 1 / 1.15) / 2)
+    assert a_to_b["n"] == 4
+    assert a_to_b["mape_with_latency"] == pytest.approx(15)
+    assert a_to_b["mape_with_latency_and_sizes"] == pytest.approx(5)
+    assert a_to_b["rmse_ms"] == pytest.approx(math.sqrt((2**2 + 8**2) / 2))
+    assert a_to_b["r2"] == pytest.approx(1 - 68 / 200)
+    assert a_to_b["coverage_90"] == pytest.approx(50)
+    assert a_to_b["median_interval_pct"] == pytest.approx(100 * (1.15 - 1 / 1.15) / 2)
     assert rows["b", "a"]["mape_with_latency"] == pytest.approx((10 + 150) / 2)
     assert report["mean"]["mape_with_latency"] == pytest.approx((11 * 15 + 80) / 12)
     assert report["mean"]["coverage_90_without_latency"] == pytest.approx(50)

@@ -161,8 +161,8 @@ def test_a_log_fills_in_its_time_its_gpu_and_the_network_s_sizes(open_app):
     app = open_app(**{**ALONE, "net": "yolov8n", "preset": "gpus"})
     uploader = next(one for one in app.file_uploader if one.key.startswith("log:file"))
     app = uploader.set_value(("yolo.log", YOLO.encode(), "text/plain")).run()
-    said = {"anchor": "GeForce RTX 4090", "latency": "100 ms", "net_batch": 16, "net_pixels": 640}
-    assert {name: app.session_state[name] for name in said} == said
+    settings = {"anchor": "GeForce RTX 4090", "latency": "100 ms", "net_batch": 16, "net_pixels": 640}
+    assert {name: app.session_state[name] for name in settings} == settings
     assert {"Measured", "Scaled"} == set(column(app, "Basis").values()) and not app.error
 
 

@@ -242,8 +242,8 @@ def test_every_sample_is_shown_with_what_holds_it_up(open_app, models, samples):
         sample = samples[name]
         app = inside(open_app("compare", inspect=name))
         diagnosis = diagnose(sample.profile, sample.latency_ms)
-        said = lines(app.warning) + lines(app.info) + lines(app.success)
-        assert said == [diagnosis.sentence]
+        notes = lines(app.warning) + lines(app.info) + lines(app.success)
+        assert notes == [diagnosis.sentence]
         assert facts(app)["Format"] == "PROFET JSON, version 2"
         assert facts(app)["Batch size"] == str(sample.batch_size)
         shown = app.dataframe[0].value

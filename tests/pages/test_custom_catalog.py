@@ -270,8 +270,8 @@ def test_the_machine_s_own_file_is_not_shown_unless_its_operator_says_so(open_ap
 def test_a_shown_list_is_said_to_be_the_server_s(open_app, server_file, shown):
     server_file(shown, *SERVERS)
     app = open_prices(open_app())
-    said = "2 rows come from this server's own list, which everyone sees."
-    assert said in lines(app.caption)
+    caption = "2 rows come from this server's own list, which everyone sees."
+    assert caption in lines(app.caption)
     assert any(
         "2 rows come from this server's own list" in line
         for line in lines(open_section(go(app, "about"), "prices").caption)
@@ -293,8 +293,8 @@ def test_a_missing_or_truncated_list_is_said(open_app, server_file, shown, rows)
 @pytest.mark.parametrize(("address", "shown"), [("localhost", "own"), ("127.0.0.1", "own"), ("0.0.0.0", "")])
 def test_make_app_shows_the_own_list_on_this_machine_alone(repository, address, shown):
     command = ["make", "--dry-run", "--always-make", "app", f"ADDRESS={address}"]
-    said = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=True).stdout
-    assert f'PROFET_APP_INSTANCES="${{PROFET_APP_INSTANCES-{shown}}}"' in said
+    help_text = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=True).stdout
+    assert f'PROFET_APP_INSTANCES="${{PROFET_APP_INSTANCES-{shown}}}"' in help_text
 
 
 FIELDS = ("provider", "gpu", "gpu_count", "market", "min_memory_gib", "confidence")

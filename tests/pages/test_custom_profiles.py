@@ -102,10 +102,10 @@ def test_every_format_is_taken_and_its_warnings_are_shown(open_app, core, path):
         assert (lines(app.error), has_results(app)) == ([refusal(read)], False)
     else:
         latency_ms = read.meta.step_latency_ms
-        said = core.predict(read, anchor=app.selectbox(key="anchor").value, without_latency=False).warnings
+        warnings = core.predict(read, anchor=app.selectbox(key="anchor").value, without_latency=False).warnings
         # How many steps it was read as stands beside the choice.
         beside = steps_note(counted(read, latency_ms))
-        expected = [" ".join(line.split()) for line in said if line not in beside]
+        expected = [" ".join(line.split()) for line in warnings if line not in beside]
         assert set(expected) <= {*notices(app)}
         assert not app.error
     inside(go(app, "compare"))

@@ -209,8 +209,8 @@ def test_it_is_on_every_page_beside_a_visitor_s_own(open_app, home, samples):
         assert not app.error and not app.exception and INSTANCE in column(app, "Instance"), source
     app = open_app("compare", compare_samples=f"{first},{second}")
     assert not app.error and INSTANCE in column(app, "$/h")
-    said = lines(open_app("accuracy").markdown)
-    assert any(f"{GPU} ({CELLS} measurements on {INSTANCE})" in line for line in said)
+    texts = lines(open_app("accuracy").markdown)
+    assert any(f"{GPU} ({CELLS} measurements on {INSTANCE})" in line for line in texts)
     app = open_app()
     app.session_state["custom_gpus"] = (custom_gpu_from({"gpu": "my card", "like": "L4"}, load_resources().gpus),)
     go(app, "predict", preset="all")

@@ -179,11 +179,11 @@ def test_an_upload_fills_the_form_survives_bad_files_and_other_pages_and_comes_b
     assert_shows(app, core.advise(sample))
     type_in(app, "latency", 330.0)
     type_in(app, "epochs", 33)
-    before, said = answer(app), cards(app)
+    before, cards_before = answer(app), cards(app)
     for page in ("sizes", "compare", "about", "predict"):
         go(app, page)
         assert not app.exception and not app.error
-    assert answer(app) == before and cards(app) == said and app.session_state["latency"] == "330.0"
+    assert answer(app) == before and cards(app) == cards_before and app.session_state["latency"] == "330.0"
     for data in BAD:
         give(app, ("bad_*name*.json", data))
         (line,) = lines(app.error)

@@ -333,8 +333,8 @@ def test_a_log_of_a_finished_training(open_app, port, capsys, tmp_path):
     uploader = next(one for one in app.file_uploader if one.key.startswith("log:file"))
     app = uploader.set_value(("train.log", DETECTRON.encode(), "text/plain")).run()
     assert not app.error and not app.exception, lines(app.error)
-    said = {"anchor": "p3.2xlarge", "latency": "440.1 ms", "net_batch": "16"}
-    assert {name: app.query_params[name] for name in said} == said
+    settings = {"anchor": "p3.2xlarge", "latency": "440.1 ms", "net_batch": "16"}
+    assert {name: app.query_params[name] for name in settings} == settings
     asked = {"network": "resnet50", "batch": 16, "log": DETECTRON, "anchor": "p3.2xlarge"}
     document = posted(asked, port, "/v1/estimate")
     capsys.readouterr()

@@ -86,10 +86,10 @@ def test_a_smaller_last_batch_is_left_out_or_said(name):
     sound, smaller = (
         read(name, kernels) for kernels in (odd.sound_kernels(), odd.smaller_last_step(odd.sound_kernels()))
     )
-    said = [line for line in (*smaller.warnings, *smaller.ignored) if "more or less work than the others" in line]
+    notes = [line for line in (*smaller.warnings, *smaller.ignored) if "more or less work than the others" in line]
     assert (
-        len(said) == 1
-        and "1 of 3 steps" in said[0]
+        len(notes) == 1
+        and "1 of 3 steps" in notes[0]
         and not [warning for warning in sound.warnings if "steps" in warning]
     )
     if name.endswith(".pt.trace.json"):

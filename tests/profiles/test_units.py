@@ -131,17 +131,17 @@ def test_what_is_no_number_or_out_of_bounds_is_one_line():
         with pytest.raises(InputError, match=r"is not a number: write it like") as refused:
             read(text)
         assert "\n" not in str(refused.value) and len(str(refused.value)) < 100
-    for text, said in {"0": "above 0", "-3.5": "above 0", "1e300": "between 1e-09", "1e-300": "between"}.items():
-        with pytest.raises(InputError, match=said):
+    for text, says in {"0": "above 0", "-3.5": "above 0", "1e300": "between 1e-09", "1e-300": "between"}.items():
+        with pytest.raises(InputError, match=says):
             typed_positive(text)
-    for text, said in {
+    for text, says in {
         "203.3": "a whole",
         "0": "1 and 1,000",
         "1e300": "between",
         "1e-9": "a whole",
         "-2": "b",
     }.items():
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=says):
             typed_whole(text, 1, 1000)
 
 

@@ -198,19 +198,19 @@ def read_names(names: list[str], contents: list[bytes] | None = None) -> tuple[P
 
 
 def test_the_first_of_several_hosts_the_last_run_and_the_lowest_rank_is_read():
-    _, said = read_names([f"{RUN}/host{number}.xplane.pb" for number in (10, 9, 11)])
-    assert said == f"{RUN}/host9.xplane.pb was read, the first of 3 such files", "numbers as numbers"
+    _, note = read_names([f"{RUN}/host{number}.xplane.pb" for number in (10, 9, 11)])
+    assert note == f"{RUN}/host9.xplane.pb was read, the first of 3 such files", "numbers as numbers"
     runs = ["2024_05_06_07_08_09", "2024_05_06_07_08_10", "2023_12_31_23_59_59"]
-    _, said = read_names([f"logs/plugins/profile/{run}/a.xplane.pb" for run in runs])
-    assert said == f"logs/plugins/profile/{runs[1]}/a.xplane.pb was read, of the last of 3 runs"
+    _, note = read_names([f"logs/plugins/profile/{run}/a.xplane.pb" for run in runs])
+    assert note == f"logs/plugins/profile/{runs[1]}/a.xplane.pb was read, of the last of 3 runs"
     traces = [trace(cuda_step(1, 0), distributedInfo={"backend": "nccl", "rank": rank}) for rank in (2, 0, 1)]
-    _, said = read_names(["a.json", "b.json", "c.json"], traces)
-    assert said == "b.json was read, the first of 3 such files"
+    _, note = read_names(["a.json", "b.json", "c.json"], traces)
+    assert note == "b.json was read, the first of 3 such files"
 
 
 def test_a_damaged_best_file_leaves_the_next_one_and_a_changed_byte_is_noticed():
-    profile, said = read_names(["a.xplane.pb", "b.json.gz"], [XPLANE[:-3], TENSORFLOW])
-    assert (profile.source_format, said) == ("TensorFlow trace.json", "b.json.gz was read")
+    profile, note = read_names(["a.xplane.pb", "b.json.gz"], [XPLANE[:-3], TENSORFLOW])
+    assert (profile.source_format, note) == ("TensorFlow trace.json", "b.json.gz was read")
     assert profile.ignored[1] == "a.xplane.pb, which can't be read"
     alone = {"a.xplane.pb": XPLANE[:-3], "b.txt": b"hello"}
     assert refusal(zipped(alone), "upload").startswith("upload: a.xplane.pb: The trace is damaged or truncated")

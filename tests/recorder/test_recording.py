@@ -36,8 +36,8 @@ def test_what_the_user_knows_goes_first_and_a_gpu_that_was_not_seen_is_refused(t
     assert (profile.batch_size, profile.pixels, profile.parameters, profile.precision) == (8, 32, 7, "fp32")
     assert (profile.step_latency_ms, profile.peak_memory_mib, profile.gpu) == (11.0, None, None)
     given = plan(batch_size=9, pixels=64, parameters=5, precision="tf32")
-    known = recorded_profile(trace, facts, given, TIMED, None).meta
-    assert (known.batch_size, known.pixels, known.parameters, known.precision) == (9, 64, 5, "tf32")
+    meta = recorded_profile(trace, facts, given, TIMED, None).meta
+    assert (meta.batch_size, meta.pixels, meta.parameters, meta.precision) == (9, 64, 5, "tf32")
     with pytest.raises(RecorderError, match="saw nothing of what Tesla T4"):
         recorded_profile(trace, ON_T4, plan(), TIMED, None)
 

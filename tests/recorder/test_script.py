@@ -224,7 +224,7 @@ def test_the_steps_that_are_recorded(recorded, updates, trained, steps, begun):
 
 
 @pytest.mark.parametrize(
-    "loaded, said",
+    "loaded, says",
     [
         (("torch",), "record_steps"),
         (("torch", "jax"), "record_steps"),
@@ -236,7 +236,7 @@ def test_the_steps_that_are_recorded(recorded, updates, trained, steps, begun):
         ((), "neither Keras nor PyTorch"),
     ],
 )
-def test_the_way_out_is_the_frameworks(monkeypatch, loaded, said):
+def test_the_way_out_is_the_frameworks(monkeypatch, loaded, says):
     for name in ("torch", "tensorflow", "keras", "tf_keras", "jax"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     for name in loaded:
@@ -246,4 +246,4 @@ def test_the_way_out_is_the_frameworks(monkeypatch, loaded, said):
         with pytest.raises(RecorderError, match="Keras runs on jax here"):
             choose_engine()
     monkeypatch.setattr(script_module, "_has_worked_in_children", lambda: False)
-    assert said in script_module.why_nothing_trained("train.py")
+    assert says in script_module.why_nothing_trained("train.py")

@@ -238,10 +238,10 @@ def _on(models, catalog, own, name):
 
 
 def test_regimes_say_what_was_not_measured_and_intervals_are_as_wide(ask):
-    known, other = counts_of("PROFET VGG16", 224), counts_of("densenet121", 224)
-    assert measured_network(known) == measured_network(counts_of("PROFET VGG16", 224, 17)) == "PROFET VGG16"
-    assert measured_network(replace(known, parameters=23)) is measured_network(other) is None
-    asked = [(known, 256), (known, 257), (replace(other, parameters=1), 32)]
+    measured, other = counts_of("PROFET VGG16", 224), counts_of("densenet121", 224)
+    assert measured_network(measured) == measured_network(counts_of("PROFET VGG16", 224, 17)) == "PROFET VGG16"
+    assert measured_network(replace(measured, parameters=23)) is measured_network(other) is None
+    asked = [(measured, 256), (measured, 257), (replace(other, parameters=1), 32)]
     answers = [ask(network, batch, targets=["p3.2xlarge", "verda/1B200.30V"]).regimes for network, batch in asked]
     assert [row["p3.2xlarge"] for row in answers] == [Regime.INTERPOLATION, Regime.LARGER_BATCH, Regime.UNSEEN_NETWORK]
     assert answers[0]["verda/1B200.30V"] is Regime.UNSEEN_GPU and answers[2]["verda/1B200.30V"] is Regime.UNSEEN_BOTH
@@ -250,8 +250,8 @@ def test_regimes_say_what_was_not_measured_and_intervals_are_as_wide(ask):
     # One step was measured on B200, and none on A2.
     assert widths["p3.2xlarge"] < widths["verda/1B200.30V"] < by_name(answer.gpus)["A2"].interval.log_half_width
     # What was measured is surer than what was not.
-    known = ask(counts_of("PROFET VGG16"), targets=["p3.2xlarge"]).rows[0]
-    assert known.interval.log_half_width < widths["p3.2xlarge"]
+    profiled = ask(counts_of("PROFET VGG16"), targets=["p3.2xlarge"]).rows[0]
+    assert profiled.interval.log_half_width < widths["p3.2xlarge"]
 
 
 def test_a_frozen_backbone_takes_less_and_channels_last_is_an_answer_of_its_own(ask):

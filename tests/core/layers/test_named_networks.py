@@ -323,10 +323,10 @@ def in_library(library: str, name: str) -> int:
 def test_parameters_are_those_of_the_library(library):
     """As `library_parameters.csv` has them, and, where the library is installed, as it builds each fourth."""
     rows = csv.DictReader(Path(__file__).with_name("library_parameters.csv").read_text().splitlines())
-    known = {row["network"]: int(row["parameters"]) for row in rows if row["library"] == library}
-    assert len(known) == 20 and known == {name: counts_of(f"{library}/{name}").parameters for name in known}
+    listed = {row["network"]: int(row["parameters"]) for row in rows if row["library"] == library}
+    assert len(listed) == 20 and listed == {name: counts_of(f"{library}/{name}").parameters for name in listed}
     if find_spec(library) is not None:
-        assert all(known[name] == in_library(library, name) for name in [*known][::4])
+        assert all(listed[name] == in_library(library, name) for name in [*listed][::4])
 
 
 @pytest.mark.parametrize("name", ["vit_base_patch16_224", "swin_tiny_patch4_window7_224", "mixer_b16_224"])

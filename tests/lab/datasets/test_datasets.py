@@ -158,7 +158,7 @@ def lines(report: dict) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("factor", "kind", "said"),
+    ("factor", "kind", "says"),
     [
         (2, "steps", "2.10 times the latency: profiles seem to cover 2 steps"),
         (0.25, "steps", "0.26 times the latency: profiles seem to miss device time"),
@@ -166,10 +166,10 @@ def lines(report: dict) -> list[str]:
         (0.001, "units", "0.00105 times the latency: units differ"),
     ],
 )
-def test_profiles_of_other_steps_and_units_are_found(factor, kind, said, varied):
+def test_profiles_of_other_steps_and_units_are_found(factor, kind, says, varied):
     report = checked(varied, operations=varied.operations.assign(time_us=varied.operations["time_us"] * factor))
     assert stated(report) == [(kind, "p2.xlarge", 4), (kind, "p3.2xlarge", 4)]
-    assert said in lines(report)[0]
+    assert says in lines(report)[0]
 
 
 def test_profiles_without_device_rows_noise_duplicates_and_unknown_gpus_are_found(varied):
@@ -304,7 +304,7 @@ def test_other_columns_cells_and_names_are_refused(folder):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "says"),
     [
         ("", "is damaged"),
         ("[1]", "has an unknown layout"),
@@ -313,9 +313,9 @@ def test_other_columns_cells_and_names_are_refused(folder):
     ],
     ids=["empty", "no layout", "no tables", "deep"],
 )
-def test_a_manifest_that_is_none_is_refused(folder, content, said):
+def test_a_manifest_that_is_none_is_refused(folder, content, says):
     (folder / MANIFEST_FILE).write_text(content)
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=says):
         read_dataset(folder)
 
 
