@@ -15,7 +15,7 @@ SIDE_BY_SIDE := --numprocesses $(shell $(PYTHON) -c 'import os; print(min(6, (os
 ONE_THREAD := OMP_NUM_THREADS=1
 # These time this machine, so they run after the others.
 ALONE := tests/end_to_end
-QUICK := tests/core tests/test_imports.py tests/test_lock.py tests/test_sources.py \
+QUICK := tests/core tests/test_imports.py tests/test_sources.py \
   --ignore tests/core/prediction --ignore tests/core/transfer
 
 FRAMEWORKS := torch torchvision lightning transformers accelerate timm pytorch-ignite fastai jax

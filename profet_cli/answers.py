@@ -35,7 +35,6 @@ from profet_cli.output import (
     write_output,
 )
 from profet_core.answers import ENTRIES
-from profet_core.answers.documents import document
 from profet_core.answers.predict import PredictAnswer
 from profet_core.errors import Code
 from profet_core.latency import LEVEL
@@ -49,20 +48,14 @@ from profet_core.questions import (
     TrainingQuestion,
 )
 from profet_core.training.memory import FitAnswer
-from profet_profiles.units import (
-    format_certainty,
-    format_ms,
-    format_significant,
-    format_usd,
-    shared_time_unit,
-)
+from profet_profiles.units import format_certainty, format_ms, format_significant, format_usd, shared_time_unit
 
 if TYPE_CHECKING:
     from profet_core.answers.advise import AdviseAnswer, CostAnswer
     from profet_core.answers.scaleout import ScaledTraining
     from profet_core.prediction.scaler import ScaledLatency
     from profet_core.training.advise import Advice
-    from profet_core.training.plans import Plan
+    from profet_core.training.plans import CostTable
     from profet_core.training.scaling_model import Strategy
     from profet_core.training.several_gpus import CurveRow
 
@@ -94,7 +87,7 @@ def _print_document(options: argparse.Namespace, answer: Any) -> bool:
     """Print the answer's document, if that is asked for; returns whether it is."""
     is_wanted: bool = options.format == "json"
     if is_wanted:
-        print_json(document(answer, ENTRIES[options.command].keys))
+        print_json(ENTRIES[options.command].document.of(answer))
     return is_wanted
 
 
@@ -207,12 +200,12 @@ def run_estimate(options: argparse.Namespace) -> None:
     if by_profile:
         columns.append(("by profile", lambda row: by_profile.get(row.instance), format_ms))
     columns += [_fit_column(estimate.fits), USD_PER_1000_STEPS]
-    costs = answer.costs or {}
-    periods = {"epoch": "epoch", f"{question.epochs} epochs": "total"} if question.epochs > 1 else {"epoch": "epoch"}
-    for words, period in periods.items() if costs else ():
-        unit = shared_time_unit(getattr(plan, f"{period}_s") for plan in costs.values())
-        columns.append((f"time/{words}", _of_plan(costs, f"{period}_s"), unit.words))
-        columns.append((f"$/{words}", _of_plan(costs, f"{period}_usd"), format_usd))
+    if (costs := answer.costs) is not None:
+        periods = {"epoch": "epoch", f"{question.epochs} epochs": "total"}
+        for words, period in list(periods.items())[: 2 if question.epochs > 1 else 1]:
+            unit = shared_time_unit(getattr(plan, f"{period}_s") for plan in costs)
+            columns.append((f"time/{words}", _of_plan(costs, f"{period}_s"), unit.words))
+            columns.append((f"$/{words}", _of_plan(costs, f"{period}_usd"), format_usd))
     every = _shows_all(options, question) or bool(question.targets)
     print_notes(_print_steps(estimate.rows, [*columns, USD_PER_HOUR], every=every))
     _print_gpus(estimate.gpus, estimate.fits)
@@ -220,8 +213,8 @@ def run_estimate(options: argparse.Namespace) -> None:
         print(disagreement_words(answer.disagreements))
 
 
-def _of_plan(plans: Mapping[str, Plan], name: str) -> Callable[[Any], object]:
-    return lambda row: getattr(plans[row.instance], name)
+def _of_plan(costs: CostTable, name: str) -> Callable[[Any], object]:
+    return lambda row: getattr(costs[row.number], name)
 
 
 def add_advise(parser: argparse.ArgumentParser) -> None:
@@ -269,13 +262,7 @@ def _print_launch(answer: AdviseAnswer) -> None:
 
 def _print_advice(answer: AdviseAnswer, every: bool) -> None:
     """Print the answer, then the plans, then lists; not `every` plan: those named, and the cheapest of each GPU."""
-    from profet_core.training.words import (
-        answer_sentences,
-        comparison_sentences,
-        dominated_line,
-        pick_line,
-        upgrade_line,
-    )
+    from profet_core.training.words import answer_sentences, dominated_line, pick_line, upgrade_line
 
     advice, comparison = answer.advice, answer.comparison
     named = {plan.instance for plan in (advice.answer, advice.fastest.plan, advice.cheapest.plan, *advice.frontier)}
@@ -296,7 +283,7 @@ def _print_advice(answer: AdviseAnswer, every: bool) -> None:
     _print_list("Not shown:", _grouped(advice.excluded.items()))
     if comparison:
         a, b = comparison.a.name_and_code, comparison.b.name_and_code
-        _print_list(f"{a} vs. {b}:", comparison_sentences(comparison))
+        _print_list(f"{a} vs. {b}:", comparison.sentences)
 
 
 def _plan_columns(advice: Advice) -> list[Column]:

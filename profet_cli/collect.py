@@ -45,7 +45,6 @@ from profet_collect.store import (
     locked_store,
     only_collector,
 )
-from profet_core.answers.documents import Document
 from profet_core.errors import InputError
 from profet_profiles.limits import is_short_text
 from profet_profiles.units import format_duration, format_significant, whole_number
@@ -126,7 +125,7 @@ def run_collect(options: argparse.Namespace) -> None:
             except KeyboardInterrupt:
                 raise KeyboardInterrupt(f"finished cells are in {folder}; run the same command to resume") from None
             statuses = [store.finished[cell].status for cell in left]
-    document: Document = {
+    document: dict[str, object] = {
         "out": str(folder),
         "instance": options.instance,
         "cells": len(chosen),

@@ -10,7 +10,6 @@ from pathlib import Path
 from profet_cli.files import read_profile_file
 from profet_cli.options import add_format, add_models
 from profet_cli.output import Column, check_not_read, print_json, print_profile_warnings, print_rows, write_output
-from profet_core.answers.documents import UNKNOWN_OPERATIONS, Document, document
 from profet_core.answers.predict import Placement, placements
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.errors import InputError, NoPredictionError
@@ -51,7 +50,7 @@ def run_inspect(options: argparse.Namespace) -> None:
     meta = {key: value for key, value in asdict(profile.meta).items() if value is not None}
     if options.format == "json":
         _, (unknown,) = load_operation_classes().encode([profile])
-        shown: Document = {
+        shown: dict[str, object] = {
             "format": profile.source_format,
             "operations_us": dict(sorted(profile.operations.items(), key=lambda item: (-item[1], item[0]))),
             "device_total_us": profile.device_total_us,
@@ -63,7 +62,7 @@ def run_inspect(options: argparse.Namespace) -> None:
             "refusal": _refusal(models, profile),
             "warnings": list(profile.warnings),
             "ignored": list(profile.ignored),
-            "unknown_operations": document(unknown, UNKNOWN_OPERATIONS),
+            "unknown_operations": unknown,
             "kinds": {row.operation: row.kind for row in operations},
             "classes": {row.operation: row.operation_class for row in operations},
             "clusters": {row.operation: row.cluster for row in operations},
@@ -155,7 +154,7 @@ def run_convert(options: argparse.Namespace) -> None:
         return
     write_output(target, data, force=options.force)
     if options.format == "json":
-        shown: Document = {
+        shown: dict[str, object] = {
             "written": str(target),
             "format": profile.source_format,
             "operations": len(profile.operations),

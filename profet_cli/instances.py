@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from profet_cli.commands import OneLineParser, add_commands
 from profet_cli.options import add_format, add_question, asked, known_gpus
-from profet_cli.output import INSTANCE, PRICE_DATE, STATUS, Column, gpus_cell, print_json, print_rows, print_warnings
+from profet_cli.output import Column, gpus_cell, price_date, print_json, print_rows, print_warnings
 from profet_cli.prices import add_refresh, run_refresh
-from profet_core.answers.context import Context, ListedOffer, answer_instances
-from profet_core.answers.documents import LISTED_OFFER, OFFER, Keys, document, documents, keys
+from profet_core.answers.context import Context, InstanceDocument, OfferDocument, answer_instances
 from profet_core.catalog import Catalog, Gpu, Instance, custom_path, load_catalog, load_gpus, load_shipped
 from profet_core.catalog.collection import NoOffersError
 from profet_core.catalog.custom_gpus import (
@@ -45,11 +43,7 @@ from profet_core.catalog.custom_instances import (
     write_custom_instances,
 )
 from profet_core.catalog.gpus import amp_words, supported_precisions
-from profet_core.catalog.instance import (
-    FILE_COLUMNS,
-    MARKETS,
-    STATUSES,
-)
+from profet_core.catalog.instance import FILE_COLUMNS, MARKETS, STATUSES
 from profet_core.errors import ArtifactError, InputError, nearest
 from profet_core.files import home_folder, shipped_folder
 from profet_core.layers.custom_gpu import check_custom_gpu
@@ -95,28 +89,28 @@ def run_instances(options: argparse.Namespace) -> None:
         if options.format != "json":
             print_warnings([f"{error} `profet instances add` and `refresh` add more"])
     if options.format == "json":
-        print_json(documents(rows, LISTED_OFFER))
+        print_json(rows)
         return
     columns: list[Column] = [
-        INSTANCE,
-        ("cloud", "offer.provider"),
-        ("GPU", "offer.gpu"),
-        ("GPUs", "offer.gpu_count"),
-        ("$/h", "offer.usd_per_hour", listed_price),
-        ("$/GPU/h", "offer.usd_per_gpu_hour", listed_price),
-        ("region", "offer.region"),
-        ("market", "offer", lambda offer: f"{offer.market}, own" if offer.custom else offer.market),
-        PRICE_DATE,
-        STATUS,
+        ("instance", "name"),
+        ("cloud", "provider"),
+        ("GPU", "gpu"),
+        ("GPUs", "gpu_count"),
+        ("$/h", "usd_per_hour", listed_price),
+        ("$/GPU/h", "usd_per_gpu_hour", listed_price),
+        ("region", "region"),
+        ("market", lambda row: f"{row.market}, own" if row.custom else row.market),
+        ("price date", price_date),
+        ("status", "status"),
         ("basis", "basis"),
     ]
     print_rows(rows, columns)
-    old = sum(bool(row.offer.price_note) for row in rows)
+    old = sum(bool(row.price_note) for row in rows)
     if old:
         print(f"old: {old} of these prices are more than a year old; `profet instances refresh` updates them")
 
 
-def _answered(question: InstancesQuestion) -> list[ListedOffer]:
+def _answered(question: InstancesQuestion) -> list[InstanceDocument]:
     """Offers with their basis; without readable models the catalog is listed too, which is said."""
     gpus = load_gpus()
     custom = read_custom_gpus(custom_gpus_path(), gpus)
@@ -172,7 +166,7 @@ def _add_offer(options: argparse.Namespace) -> None:
         ]
         write_custom_instances(path, with_updates(rows, [row]), shipped)
     if options.format == "json":
-        print_json({"file": str(path), "replaced_usd_per_hour": old_usd, "offer": document(row, OFFER)})
+        print_json({"file": str(path), "replaced_usd_per_hour": old_usd, "offer": OfferDocument.of(row)})
         return
     before = "" if old_usd is None else f", was {listed_price(old_usd)}"
     print(f"{_title(row)}: {listed_price(row.usd_per_hour)}/h{before}; saved in {path}")
@@ -204,7 +198,7 @@ def _remove_offers(options: argparse.Namespace) -> None:
             raise InputError(f"Your file {path} has no such row for {options.name!r}; it has rows for: {names}.")
         write_custom_instances(path, [row for row in rows if row not in removed], shipped)
     if options.format == "json":
-        print_json({"file": str(path), "removed": documents(removed, OFFER)})
+        print_json({"file": str(path), "removed": [OfferDocument.of(row) for row in removed]})
         return
     for row in removed:
         print(f"{_title(row)}: {listed_price(row.usd_per_hour)}/h is removed from {path}")
@@ -297,7 +291,7 @@ def run_gpus(options: argparse.Namespace) -> None:
     """List the custom GPUs."""
     rows = read_custom_gpus(custom_gpus_path(), load_gpus())
     if options.format == "json":
-        print_json(documents(rows, _CUSTOM_GPU))
+        print_json([_custom_gpu(row) for row in rows])
         return
     columns: list[Column] = [
         ("GPU", "name"),
@@ -319,7 +313,10 @@ def _list_known_gpus(options: argparse.Namespace) -> None:
     gpus = list(known_gpus().values())
     if options.format == "json":
         print_json(
-            documents(gpus, {"gpu": "name", "memory_gib": "memory_gib", "precisions": _precisions, "amp": amp_words})
+            [
+                {"gpu": gpu.name, "memory_gib": gpu.memory_gib, "precisions": _precisions(gpu), "amp": amp_words(gpu)}
+                for gpu in gpus
+            ]
         )
         return
     offers = Counter(offer.gpu for offer in load_catalog().all_offers)
@@ -373,19 +370,16 @@ def _remove_gpu(options: argparse.Namespace) -> None:
 
 def _print_changed(options: argparse.Namespace, path: Path, key: str, gpu: CustomGpu, text: str) -> None:
     if options.format == "json":
-        print_json({"file": str(path), key: document(gpu, _CUSTOM_GPU)})
+        print_json({"file": str(path), key: _custom_gpu(gpu)})
     else:
         print(f"{gpu.name} {text}")
 
 
-def _of_point(name: str) -> Callable[[CustomGpu], object]:
-    return lambda custom: getattr(custom.point, name, None)
-
-
-#: A custom GPU as JSON; null is what is not known of its speed.
-_CUSTOM_GPU: Keys = {
-    **{"gpu": "name", "instance": "instance", "like": "like"},
-    **keys(" ".join(SHEET_COLUMNS), "gpu."),
-    **{name: _of_point(name) for name in POINT_COLUMNS},
-    **{"usd_per_hour": "offer.usd_per_hour", "as_of": "as_of", "source": "source"},
-}
+def _custom_gpu(row: CustomGpu) -> dict[str, object]:
+    """Write a custom GPU as JSON; null is what is not known of its speed."""
+    return {
+        **{"gpu": row.name, "instance": row.instance, "like": row.like},
+        **{name: getattr(row.gpu, name) for name in SHEET_COLUMNS},
+        **{name: getattr(row.point, name, None) for name in POINT_COLUMNS},
+        **{"usd_per_hour": row.offer.usd_per_hour, "as_of": row.as_of, "source": row.source},
+    }

@@ -25,8 +25,14 @@ DONE, NO_OUTPUT, BAD_INPUT, STOPPED = 0, 1, 2, 130
 #: What writing to stdout or stderr may run into, without a file's name.
 _OUTPUT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 _STOPPED_LINE = "stopped"
-#: In the error of a library that can't be loaded, and in Python's own where it could not even make one.
-_NO_MEMORY = ("annot allocate memory", "failed to map segment", "without exception set", "without setting an exception")
+#: In the error of a library that can't be loaded, of a thread, and in Python's own where it could not even make one.
+_NO_MEMORY = (
+    "annot allocate memory",
+    "failed to map segment",
+    "can't start new thread",
+    "without exception set",
+    "without setting an exception",
+)
 #: Between two searches for garbage: a command makes many records and hardly a cycle of them.
 _ALLOCATIONS = 100_000
 #: Commands that fit models, or run scripts: the number of threads is theirs.
@@ -67,6 +73,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         # What is left is Python's own end.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+# Python takes memory for calls in pieces of 16 KB, and gives one back when its first call returns: a loop that calls
+# there asks the system again and again, a tenth of a command's time. This call takes a piece with room for all others.
+main.__code__ = main.__code__.replace(co_stacksize=100_000)
 
 
 def _status(arguments: Sequence[str], started: Callable[[], object]) -> int:
@@ -132,7 +143,8 @@ def _status_of(error: Exception) -> int:
     if _is_interrupted(error):
         return _ended(_STOPPED_LINE, STOPPED)
     if isinstance(error, MemoryError) or (
-        isinstance(error, ImportError | OSError | SystemError) and any(text in str(error) for text in _NO_MEMORY)
+        isinstance(error, ImportError | OSError | SystemError | RuntimeError)
+        and any(text in str(error) for text in _NO_MEMORY)
     ):
         return _ended("there is not enough memory: close other programs or raise this one's limit", NO_OUTPUT)
     if isinstance(error, OSError) and error.filename is None and error.errno in _OUTPUT_ERRORS:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from profet_core.answers.documents import Source, plain, values_of
+from profet_core.answers.document import json_of
 from profet_core.catalog.instance import ON_DEMAND, Instance, date_words, offer_name, price_age_years
 from profet_core.errors import InputError
 from profet_core.prediction.checks import refusal
@@ -22,6 +22,7 @@ from profet_profiles.units import format_ms, format_usd
 from profet_profiles.whole_files import write_whole
 
 if TYPE_CHECKING:
+    from profet_core.answers.context import InstanceDocument
     from profet_core.offers import OfferStep
 
 #: What a table shows where there is no value.
@@ -30,6 +31,8 @@ MISSING = "-"
 _CELL = re.compile(r"(?<!\\)\|")
 #: Up to so many rows are all shown.
 FEW_ROWS = 20
+#: Attribute of a row, such as "offer.name", or what makes a value of the row.
+Source: TypeAlias = str | Callable[[Any], object]
 #: Of a table: its title, where in a row its value is, and how that is written where there is one.
 Column: TypeAlias = tuple[str, Source] | tuple[str, Source, Callable[[Any], str]]
 
@@ -37,7 +40,7 @@ Column: TypeAlias = tuple[str, Source] | tuple[str, Source, Callable[[Any], str]
 def print_json(document: object) -> None:
     """Exactly one JSON document on stdout."""
     # In one line, Python's library writes it in C.
-    line = json.dumps(msgspec.to_builtins(document, enc_hook=plain), allow_nan=False)
+    line = json.dumps(json.loads(json_of(document)))
     print(msgspec.json.format(line, indent=2))
 
 
@@ -55,11 +58,17 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 def print_rows(rows: Iterable[Any], columns: Sequence[Column]) -> None:
     """Print a table of records: their columns, `MISSING` where a value is None or empty."""
-    listed, texts = list(rows), []
-    for _, source, *write in columns:
-        text = write[0] if write else str
-        texts.append([MISSING if value is None else text(value) or MISSING for value in values_of(listed, source)])
-    print_table([title for title, *_ in columns], zip(*texts, strict=True))
+    print_table([title for title, *_ in columns], [[_cell(row, column) for column in columns] for row in rows])
+
+
+def _cell(row: Any, column: Column) -> str:
+    source, write = column[1], column[2] if len(column) > 2 else str
+    if callable(source):
+        row = source(row)
+    else:
+        for name in source.split("."):
+            row = None if row is None else getattr(row, name)
+    return MISSING if row is None else write(row) or MISSING
 
 
 def print_markdown(text: str) -> None:
@@ -141,7 +150,7 @@ def gpus_cell(offer: Instance) -> str:
     return offer.gpu if offer.gpu_count == 1 else f"{offer.gpu_count} x {offer.gpu}"
 
 
-def price_date(offer: Instance) -> str:
+def price_date(offer: Instance | InstanceDocument) -> str:
     """For a table: when a price is from, 'Dec 2024, old' if that is over a year ago."""
     return date_words(offer.as_of) + (", old" if price_age_years(offer.as_of) else "")
 

@@ -13,12 +13,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from profet_cli.options import add_format
 from profet_cli.output import INSTANCE, Column, print_json, print_rows, print_warnings
 from profet_cli.skypilot_prices import LISTS, SkyPilotLists
-from profet_core.answers.documents import OFFER, Keys, documents, keys
+from profet_core.answers.context import OfferDocument
 from profet_core.catalog import HOME_REGION, Catalog, Gpu, custom_path, load_catalog, load_gpus, load_shipped
 from profet_core.catalog.clouds import (
     ANYWHERE,
@@ -72,11 +72,6 @@ _JOINED = ((r"^RTX(\d{4})(Ti)?$", r"RTX \1 \2"), (r"^RTX(\d{4})Ada$", r"RTX \1 A
 #: GPUs that gpuhunt calls the same in either form; the market rents out both.
 _FORM_NOT_TOLD = {("vast", "A100"), ("vast", "H100")}
 _TIMEOUT_S = 30.0
-#: A change as JSON.
-_CHANGE: Keys = {
-    **keys("old_usd_per_hour change_percent kept"),
-    **{key: f"offer.{source}" for key, source in OFFER.items()},
-}
 #: Refreshed where no cloud is named.
 DEFAULT_CLOUD = "aws"
 
@@ -129,7 +124,15 @@ def run_refresh(options: argparse.Namespace) -> None:
             {
                 "file": str(path),
                 "written": not options.dry_run,
-                "changes": documents(changes, _CHANGE),
+                "changes": [
+                    {
+                        "old_usd_per_hour": change.old_usd_per_hour,
+                        "change_percent": change.change_percent,
+                        "kept": change.kept,
+                        **asdict(OfferDocument.of(change.offer)),
+                    }
+                    for change in changes
+                ],
                 "not_listed": not_listed,
             }
         )

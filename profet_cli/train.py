@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from profet_cli.options import add_format, add_models, training_set
 from profet_cli.output import print_json, print_markdown, print_table
-from profet_core.answers.documents import Document
 from profet_core.catalog import load_catalog, load_gpus
 from profet_core.catalog.custom_gpus import custom_gpus_path, read_custom_gpus
 from profet_core.errors import InputError
@@ -70,7 +69,7 @@ def validation_progress() -> Iterator[Callable[[int], object]]:
 
 
 #: What `--format json` prints, and the lines that are printed without it.
-Trained = tuple[Document, Sequence[str]]
+Trained = tuple[dict[str, object], Sequence[str]]
 
 
 def train_part(options: argparse.Namespace, part: str) -> Trained:
@@ -101,7 +100,8 @@ def train_all(options: argparse.Namespace) -> Trained:
     manifest = train(measurements, out, anchors=options.anchor, coefficients=coefficients, seed=options.seed)
     members = sum(len(row["targets"]) for row in manifest["members"])
     size_mb = sum(path.stat().st_size for path in out.rglob("*.npz")) / 2**20
-    document: Document = {"out": str(out), "members": members, "size_mb": size_mb, "checksum": manifest["checksum"]}
+    checksum = manifest["checksum"]
+    document = {"out": str(out), "members": members, "size_mb": size_mb, "checksum": checksum}
     return document, [f"{out}: {members} members, {size_mb:.1f} MB"]
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from operator import attrgetter, itemgetter
-from typing import Any, Generic, Self, TypeAlias, TypeVar, overload
+from typing import Any, Generic, Self, TypeVar, overload
 
 import numpy as np
 from msgspec import Struct, field
@@ -18,7 +17,7 @@ from profet_core.latency import HOST_BOUND_SHARE, LEVEL, Basis, FloatArray, Inte
 from profet_profiles.units import MS_PER_S, S_PER_HOUR
 
 _HOST_BOUND = Note(Code.HOST_BOUND)
-#: RowSequence of nodes are many.
+#: Rows of nodes are many.
 _NODE_PRICES = {gpus: Note(Code.NODE_PRICE, gpus=gpus) for gpus in (2, 4, 8, 16)}
 
 
@@ -56,8 +55,8 @@ def taken(values: FloatArray, rows: Sequence[int]) -> FloatArray:
 
 
 Row = TypeVar("Row", covariant=True)
-#: Values of all rows, which may be rows themselves.
-Column: TypeAlias = "Sequence[Any] | RowSequence[Any]"
+#: A record whose fields are columns.
+Cells = TypeVar("Cells", bound=Struct)
 
 
 @Sequence.register
@@ -70,10 +69,6 @@ class RowSequence(Struct, Generic[Row], frozen=True):
     def row(self, number: int) -> Row:
         """One row."""
         raise NotImplementedError
-
-    def column(self, name: str) -> Column:
-        """Return an attribute of all rows; None where it is unknown."""
-        return [getattr(row, name) for row in self]
 
     def __iter__(self) -> Iterator[Row]:
         return map(self.row, range(len(self)))
@@ -89,49 +84,45 @@ class RowSequence(Struct, Generic[Row], frozen=True):
         return self.row(numbers) if isinstance(numbers, int) else list(map(self.row, numbers))
 
 
-class ChosenRows(RowSequence[Row], Generic[Row], frozen=True):
-    """Rows of a table by their numbers."""
-
-    table: RowSequence[Row]
-    numbers: Sequence[int]
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def row(self, number: int) -> Row:
-        """One row."""
-        return self.table.row(self.numbers[number])
-
-    def column(self, name: str) -> Column:
-        """Return an attribute of all rows; None where it is unknown."""
-        values = self.table.column(name)
-        return (
-            ChosenRows(values, self.numbers) if isinstance(values, RowSequence) else [values[n] for n in self.numbers]
-        )
+def rows_as(kind: type[Cells], columns: Mapping[str, Sequence[Any]]) -> list[Cells]:
+    """Make a record of each row: its fields are columns of the table, whose NaN JSON has as null."""
+    return [kind(*cells) for cells in zip(*(columns[name] for name in kind.__struct_fields__), strict=True)]
 
 
-def in_columns(rows: Column) -> Column:
-    """Return rows of one table, if they are many, so that their attributes are read as columns."""
-    table = getattr(rows[0], "table", None) if len(rows) > 1 else None
-    if not isinstance(table, RowSequence) or any(row.table is not table for row in rows):
-        return rows
-    return ChosenRows(table, [row.number for row in rows])
+class RentedRow(Struct, frozen=True, forbid_unknown_fields=True):
+    """What stands beside any number of an offer: whose it is, its GPUs, its price, and how old that is."""
+
+    instance: str
+    provider: str
+    gpu: str
+    gpu_count: int
+    usd_per_hour: float
+    usd_per_gpu_hour: float
+    as_of: str
+    price_note: str
+    status: str
 
 
-def column_of(rows: Column, path: str) -> Column:
-    """Return the values that an attribute such as "offer.name" has in rows; None where a part of it is None."""
-    for name in path.split("."):
-        if isinstance(rows, RowSequence):
-            rows = rows.column(name)
-        else:
-            get: Any = itemgetter(int(name)) if name.isdigit() else attrgetter(name)
-            rows = [None if row is None else get(row) for row in rows]
-    return rows
+class StepRow(RentedRow, frozen=True):
+    """The step on an instance."""
+
+    latency_ms: float | None
+    low_ms: float | None
+    high_ms: float | None
+    basis: Basis
+    note: str
+    cost_per_1000_steps_usd: float | None
 
 
-def known_values(values: FloatArray) -> list[float | None]:
-    """Values of a column; None where they are unknown."""
-    return [None if math.isnan(value) else value for value in values.tolist()]
+class GpuRow(Struct, frozen=True, forbid_unknown_fields=True):
+    """The step on a GPU that no offer has."""
+
+    gpu: str
+    latency_ms: float | None
+    low_ms: float | None
+    high_ms: float | None
+    basis: Basis
+    note: str
 
 
 class OfferTable(RowSequence["OfferStep"], frozen=True, eq=False, kw_only=True, dict=True):
@@ -240,46 +231,40 @@ class OfferTable(RowSequence["OfferStep"], frozen=True, eq=False, kw_only=True, 
         """Instance -> its row."""
         return {offer.name: number for number, offer in enumerate(self.offers)}
 
-    def columns(self) -> dict[str, object]:
-        """Columns of a frame: offer, latency, interval, cost of steps."""
+    def columns(self) -> dict[str, Sequence[Any]]:
+        """Columns of offer, latency, interval, cost of steps; NaN is unknown."""
         low_ms, high_ms = self.ends_ms
+        # Most rows have no note.
+        parts = zip(self.offers, self.notes, self.limited_by_host.tolist(), strict=True)
+        has_note = [bool(notes) or limited or offer.gpu_count > 1 for offer, notes, limited in parts]
         return {
             **offer_cells(self.offers),
-            "latency_ms": self.latency_ms,
-            "low_ms": low_ms,
-            "high_ms": high_ms,
-            "basis": [str(basis) for basis in self.basis],
-            "note": [row.note for row in self],
-            "cost_per_1000_steps_usd": cost_usd(1000 * self.latency_ms, self.usd_per_hour),
+            "latency_ms": self.latency_ms.tolist(),
+            "low_ms": low_ms.tolist(),
+            "high_ms": high_ms.tolist(),
+            "basis": self.basis,
+            "note": [self.row(number).note if noted else "" for number, noted in enumerate(has_note)],
+            "cost_per_1000_steps_usd": cost_usd(1000 * self.latency_ms, self.usd_per_hour).tolist(),
         }
+
+    @property
+    def member_cells(self) -> list[Mapping[str, float]]:
+        """What each ensemble member says of a row, by its name."""
+        columns = {name: values.tolist() for name, values in self.members.items()}
+        return [
+            {name: values[row] for name, values in columns.items() if not math.isnan(values[row])}
+            for row in range(len(self))
+        ]
 
     def to_frame(self) -> Any:
         """Return the table as a `pandas.DataFrame`: offer, latency, interval, cost."""
         return frame_of(self.columns())
 
-    def column(self, name: str) -> Column:
-        """Return an attribute of all rows; None where it is unknown."""
-        match name:
-            case "offer":
-                return self.offers
-            case "basis":
-                return self.basis
-            case "latency_ms":
-                return known_values(self.latency_ms)
-            case "cost_per_1000_steps_usd":
-                return known_values(cost_usd(1000 * self.latency_ms, self.usd_per_hour))
-            case "interval":
-                ends = zip(*(end.tolist() for end in self.ends_ms), strict=True)
-                return [None if math.isnan(high_ms) else Interval(low_ms, high_ms) for low_ms, high_ms in ends]
-            case "note":
-                # Most rows have none.
-                parts = zip(self.offers, self.notes, self.limited_by_host.tolist(), strict=True)
-                some = [bool(notes) or limited or offer.gpu_count > 1 for offer, notes, limited in parts]
-                return [self.row(number).note if has_one else "" for number, has_one in enumerate(some)]
-            case "members" if self.members:
-                some = ~np.isnan(np.array(list(self.members.values()))).all(axis=0)
-                return [self.row(number).members if has_one else {} for number, has_one in enumerate(some.tolist())]
-        return super().column(name)
+    @property
+    def gpu_rows(self) -> list[GpuRow]:
+        """Its rows, of GPUs that no offer has, as JSON has them."""
+        columns = self.columns()
+        return rows_as(GpuRow, {**columns, "gpu": columns["instance"]})
 
     def __len__(self) -> int:
         return len(self.offers)

@@ -84,6 +84,8 @@ Times: TypeAlias = (
     | Annotated[Mapping[Text, _Line], Meta(max_length=MAX_ENTRIES)]
 )
 
+Gradients: TypeAlias = Literal["fp32", "fp16", "bf16"]
+
 # Fields of several questions
 Anchor: TypeAlias = Annotated[
     Text | None,
@@ -139,10 +141,7 @@ SpotDiscount: TypeAlias = Annotated[
 Parameters: TypeAlias = Annotated[
     Number | None,
     about(
-        "number of parameters, such as 25.6M (default: from the profile)",
-        "N",
-        instead_of=["network"],
-        read=typed_count,
+        "number of parameters, such as 25.6M (default: from the profile)", "N", instead_of=["network"], read=typed_count
     ),
 ]
 NetworkName: TypeAlias = Annotated[
@@ -319,8 +318,7 @@ class OtherCostsQuestion(TrainingQuestion, frozen=True, kw_only=True):
     """A training with costs beside its steps, which are in the breakdown of its cost."""
 
     start_up_minutes: Annotated[
-        Number | None,
-        about("minutes before the first step, in the cost's breakdown", "MIN", label="Start-up (min)"),
+        Number | None, about("minutes before the first step, in the cost's breakdown", "MIN", label="Start-up (min)")
     ] = None
     dataset_gib: Annotated[
         Number | None,
@@ -473,13 +471,10 @@ class ScaleoutQuestion(StepsQuestion, frozen=True):
     network: NetworkName = None
     parameters: Parameters = None
     tensors: Annotated[Whole | None, about("number of weight tensors, for one-process; ResNet50 has 161", "N")] = None
-    gradients: Annotated[Literal["fp32", "fp16", "bf16"], about("precision of exchanged gradients (default: fp32)")] = (
-        "fp32"
-    )
+    gradients: Annotated[Gradients, about("precision of exchanged gradients (default: fp32)")] = "fp32"
     gpus: Annotated[Wholes, about("numbers of GPUs (default: 1, 2, 4, ... 64)", "1,2,4")] = ()
     total_gpus: Annotated[
-        Whole | None,
-        about("offers as whole machines with this many GPUs together (default: one machine each)", "N"),
+        Whole | None, about("offers as whole machines with this many GPUs together (default: one machine each)", "N")
     ] = None
     strategy: Annotated[
         Literal["ring", "tree", "ps-cpu", "ps-gpu", "one-process"],
@@ -681,11 +676,7 @@ def _values_of(question: type[msgspec.Struct]) -> type[msgspec.Struct]:
 
 
 def ask(
-    question: type[Question],
-    given: Mapping[str, object],
-    *,
-    of_texts: bool = False,
-    read: ReadFile | None = None,
+    question: type[Question], given: Mapping[str, object], *, of_texts: bool = False, read: ReadFile | None = None
 ) -> Question:
     """Make a question of the values that were given; None is as good as no value.
 

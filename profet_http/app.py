@@ -15,7 +15,6 @@ from threading import BoundedSemaphore, Lock
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-import msgspec
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -26,7 +25,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from profet_core.answers.context import Context, load_served
-from profet_core.answers.documents import Document, plain
+from profet_core.answers.document import json_of
 from profet_core.errors import ProfetError
 from profet_core.prediction.models import load_models, load_samples
 from profet_core.prediction.predict import predict
@@ -115,7 +114,7 @@ class Workers:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def check(context: Context) -> Document:
+def check(context: Context) -> dict[str, object]:
     """Check the models on the disk, file by file, and those in memory by a prediction whose truth is known.
 
     Raises
@@ -139,9 +138,9 @@ class Health:
         self._context = context
         self._lock = asyncio.Lock()
         self._checked_at_s = -CHECKED_FOR_S
-        self._document: Document | None = None
+        self._document: dict[str, object] | None = None
 
-    async def document(self) -> Document | None:
+    async def document(self) -> dict[str, object] | None:
         """Return what the check found; None if the server is not healthy, its log says why."""
         async with self._lock:
             if time.monotonic() >= self._checked_at_s + CHECKED_FOR_S:
@@ -253,8 +252,6 @@ def _is_same_origin(headers: Headers) -> bool:
 PREFIX = "/v1"
 #: Requests at once for the thread that reads files and larger JSON.
 MAX_FILES = 8
-#: What it does not know are numpy's numbers.
-_ENCODER = msgspec.json.Encoder(enc_hook=plain)
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -320,17 +317,17 @@ class Api:
 
     def _answered(self, endpoint: Endpoint, body: Received) -> bytes:
         """Return the answer's JSON."""
-        return _ENCODER.encode(endpoint.answer(self._context.get(), body.question(endpoint.question)))
+        return json_of(endpoint.answer(self._context.get(), body.question(endpoint.question)))
 
     async def _tell_health(self, _: Request) -> Response:
         document = await self._health.document()
         if document is None:
             raise RequestError(BUSY, NOT_READY)
-        return _json(_ENCODER.encode(document))
+        return _json(json_of(document))
 
 
 async def _describe(_: Request) -> Response:
-    return _json(_ENCODER.encode(openapi_document()))
+    return _json(json_of(openapi_document()))
 
 
 async def _show_docs(_: Request) -> Response:
@@ -355,7 +352,7 @@ def _in_one_line(handler: Handler) -> Handler:
 
 async def _failed(_: Request, error: Exception) -> Response:
     failure = failure_of(error)
-    return _json(_ENCODER.encode({"error": str(failure), "code": failure.code}), failure.status, failure.headers)
+    return _json(json_of({"error": str(failure), "code": failure.code}), failure.status, failure.headers)
 
 
 def _json(body: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Response:

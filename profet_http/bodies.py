@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -11,17 +10,17 @@ from io import BytesIO
 from tempfile import SpooledTemporaryFile
 from typing import Any, BinaryIO, TypeAlias, cast
 
+import msgspec
 from msgspec import Struct
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
 from profet_core.answers.by_layers import network_called
-from profet_core.errors import ArtifactError, BusyError, CatalogError, InputError, ProfetError, ProfileError
+from profet_core.errors import ArtifactError, BusyError, CatalogError, InputError, ProfetError
 from profet_core.layers.logs import read_log_guarded
 from profet_core.questions import MAX_LOG_CHARACTERS, MAX_TEXT_CHARACTERS, Question, QuestionField, ask
 from profet_profiles import read_profile
-from profet_profiles.profet_json import parse_json
 from profet_profiles.sandbox import read_guarded
 
 _LOG = logging.getLogger(__name__)
@@ -108,21 +107,18 @@ class Received(Struct, frozen=True):
         return ask(kind, self.values, of_texts=self.of_texts, read=self._read)
 
     def _read(self, field: QuestionField, value: Any, values: Mapping[str, object]) -> object:
-        is_sent = isinstance(value, tuple)
-        if isinstance(value, str) and field.name == "profile" and len(value) <= MAX_TEXT_CHARACTERS:
-            if (network := network_called(value, values)) is None:
-                line = f"Unknown network {value!a}: send a profile, or the name of a network."
-                raise InputError(line, field.name)
+        if not isinstance(value, msgspec.Raw):
+            return read_log_guarded(*value) if field.is_log else read_guarded(*value)
+        data = bytes(value)
+        text: str = msgspec.json.decode(data) if data.startswith(b'"') else ""
+        if field.is_log and 0 < len(text) <= MAX_LOG_CHARACTERS:
+            return read_log_guarded(text.encode(), field.name)
+        if field.name == "profile" and 0 < len(text) <= MAX_TEXT_CHARACTERS:
+            if (network := network_called(text, values)) is None:
+                raise InputError(f"Unknown network {text!a}: send a profile, or the name of a network.", field.name)
             return network
-        fits = isinstance(value, str) and 0 < len(value) <= MAX_LOG_CHARACTERS
-        if not is_sent and not (fits if field.is_log else isinstance(value, dict | list)):
+        if field.is_log or not data.startswith((b"{", b"[")):
             raise InputError(f"{{{field.name}}} must be {field.wanted}.", field.name)
-        if field.is_log:
-            return read_log_guarded(*(value if is_sent else (value.encode(), field.name)))
-        if is_sent:
-            return read_guarded(*value)
-        # Half of a surrogate pair has no UTF-8; escaped, the reader refuses it as it does in a file.
-        data = json.dumps(value).encode()
         return read_profile(data, field.name) if self.quick else read_guarded(BytesIO(data), field.name)
 
 
@@ -132,20 +128,34 @@ async def received(request: Request, profiles: Collection[str]) -> AsyncIterator
 
     Parameters
     ----------
-    profiles : fields that are files in a form.
+    profiles : fields that are files.
 
     Raises
     ------
     RequestError : one line: too large, too slow, malformed.
     """
+    texts = _texts(request.query_params.multi_items())
+    if request.method == "GET":
+        yield Received(texts, of_texts=True, quick=True)
+        return
+    kind = _content_type(request)
+    if texts and kind != FILE:
+        raise RequestError(UNUSABLE, "Put fields in the body; use the query only for a file sent as the body.")
     async with AsyncExitStack() as stack:
-        if request.method == "GET":
-            yield Received(_texts(request.query_params.multi_items()), of_texts=True, quick=True)
-            return
-        kind = _content_type(request)
         try:
             async with asyncio.timeout(RECEIVE_LIMIT_S):
-                body = await _RECEIVE[kind](_limited(request, kind), profiles, stack)
+                limited = _limited(request, kind)
+                if kind == JSON:
+                    body = _of_json(await limited.body(), profiles)
+                elif kind == FORM:
+                    body = await _of_form(limited, profiles, stack)
+                else:
+                    spooled = SpooledTemporaryFile(max_size=_SPOOL_BYTES)  # noqa: SIM115
+                    file = cast(BinaryIO, stack.enter_context(spooled))
+                    async for chunk in limited.stream():
+                        file.write(chunk)
+                    file.seek(0)
+                    body = Received({**texts, "profile": (file, "profile")}, of_texts=True, quick=False)
         except TimeoutError:
             raise RequestError(TOO_SLOW, "The body did not arrive in time: send it again.") from None
         except ClientDisconnect:
@@ -156,7 +166,7 @@ async def received(request: Request, profiles: Collection[str]) -> AsyncIterator
 def _content_type(request: Request) -> str:
     """`JSON`, `FORM` or `FILE`; RequestError for another, one compressed on the way or said to be too long."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind not in _RECEIVE:
+    if kind not in (JSON, FORM, FILE):
         raise RequestError(UNSUPPORTED, f"Send {JSON}, {FORM} or, for a file as the body, {FILE}.")
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise RequestError(UNSUPPORTED, "Send the body without Content-Encoding; the file itself may be gzip.")
@@ -200,22 +210,20 @@ def _texts(items: Iterable[tuple[str, str]]) -> dict[str, object]:
     return dict(texts)
 
 
-async def _json(request: Request, _profiles: Collection[str], _stack: AsyncExitStack) -> Received:
-    _no_query(request)
-    body = await request.body()
+def _of_json(body: bytes, profiles: Collection[str]) -> Received:
     try:
-        document = parse_json(body)
-    except ProfileError as error:
-        raise RequestError(MALFORMED, f"body: {error}") from None
-    if not isinstance(document, dict):
-        raise RequestError(UNUSABLE, "The body must be a JSON object, with a field profile.")
+        parts = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+        given = {name: part if name in profiles else msgspec.json.decode(part) for name, part in parts.items()}
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        if isinstance(error, msgspec.ValidationError) and not body.lstrip().startswith(b"{"):
+            raise RequestError(UNUSABLE, "The body must be a JSON object, with a field profile.") from None
+        raise RequestError(MALFORMED, f"The body can't be read: {error}.") from None
     # Null is as good as no value.
-    given = {name: value for name, value in document.items() if value is not None}
+    given = {name: value for name, value in given.items() if value is not None and bytes(parts[name]) != b"null"}
     return Received(given, of_texts=False, quick=len(body) <= SMALL_JSON_BYTES)
 
 
-async def _form(request: Request, profiles: Collection[str], stack: AsyncExitStack) -> Received:
-    _no_query(request)
+async def _of_form(request: Request, profiles: Collection[str], stack: AsyncExitStack) -> Received:
     try:
         form = await stack.enter_async_context(
             request.form(max_files=len(profiles), max_fields=MAX_FORM_FIELDS, max_part_size=2**10)
@@ -236,20 +244,3 @@ async def _form(request: Request, profiles: Collection[str], stack: AsyncExitSta
         else:
             texts.append((name, part))
     return Received({**_texts(texts), **files}, of_texts=True, quick=False)
-
-
-async def _file(request: Request, _profiles: Collection[str], stack: AsyncExitStack) -> Received:
-    texts = _texts(request.query_params.multi_items())
-    file = stack.enter_context(SpooledTemporaryFile(max_size=_SPOOL_BYTES))  # noqa: SIM115
-    async for chunk in request.stream():
-        file.write(chunk)
-    file.seek(0)
-    return Received({**texts, "profile": (cast(BinaryIO, file), "profile")}, of_texts=True, quick=False)
-
-
-_RECEIVE = {JSON: _json, FORM: _form, FILE: _file}
-
-
-def _no_query(request: Request) -> None:
-    if request.query_params:
-        raise RequestError(UNUSABLE, "Put fields in the body; use the query only for a file sent as the body.")

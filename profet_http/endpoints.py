@@ -7,14 +7,14 @@ import hashlib
 from collections.abc import Callable, Mapping
 from functools import cache
 from html import escape
-from typing import Annotated, Any, Literal, TypeAlias, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
 
 from profet_core.answers import ENTRIES, Entry
-from profet_core.answers.context import Context, ListedOffer, answer_instances
-from profet_core.answers.documents import LISTED_OFFER, Document, Keys, document, documents, schema_hook, schema_type
+from profet_core.answers.context import Context, InstanceDocument, answer_instances
+from profet_core.answers.document import Document, json_of, schema_hook
 from profet_core.catalog.custom_gpus import GPU_COLUMNS, MAX_CUSTOM_GPUS, checked_custom_gpus, custom_gpu_from
 from profet_core.errors import InputError
 from profet_core.questions import (
@@ -42,26 +42,17 @@ _CUSTOM_GPUS = Annotated[
 
 
 class Endpoint(Struct, frozen=True, eq=False):
-    """What is asked at one path, what answers it, and the keys of the answer's document."""
+    """What is asked at one path, what answers it with a document, and that document's type."""
 
     summary: str
     question: type[Struct]
     answered: Callable[[Context, Any], object]
-    keys: Keys
+    document: Any
 
     @property
     def profiles(self) -> list[str]:
         """Fields that are profiles."""
         return [name for name, field in fields_of(self.question).items() if field.is_file]
-
-    @property
-    def document(self) -> Any:
-        """Type of the document, for its schema."""
-        answer = get_type_hints(self.answered)["return"]
-        name = self.question.__name__.removesuffix("Request").removesuffix("Question")
-        if get_origin(answer) is list:
-            return list[schema_type(name, get_args(answer)[0], self.keys)]  # type: ignore[misc]
-        return schema_type(name, answer, self.keys)
 
     def answer(self, context: Context, question: Any) -> object:
         """Answer with a document; custom GPUs of the request are part of what the question is asked of."""
@@ -72,8 +63,7 @@ class Endpoint(Struct, frozen=True, eq=False):
             gpus.append(row)
             if row.instance in context.catalog:
                 raise InputError(f"Instance {row.instance} exists: give {row.name} another name.")
-        answer = self.answered(context.with_custom_gpus(checked_custom_gpus(gpus)), question)
-        return documents(answer, self.keys) if isinstance(answer, list) else document(answer, self.keys)
+        return self.answered(context.with_custom_gpus(checked_custom_gpus(gpus)), question)
 
 
 def _endpoint(entry: Entry) -> Endpoint:
@@ -85,7 +75,12 @@ def _endpoint(entry: Entry) -> Endpoint:
         kw_only=True,
         frozen=True,
     )
-    return Endpoint(f"{entry.summary[0].upper()}{entry.summary[1:]}.", request, entry.answer, entry.keys)
+    answer, document = entry.answer, entry.document
+
+    def answered(context: Context, question: Any) -> Document:
+        return document.of(answer(context, question))
+
+    return Endpoint(f"{entry.summary[0].upper()}{entry.summary[1:]}.", request, answered, document)
 
 
 #: Of the JSON of answers, here and of the commands.
@@ -94,7 +89,7 @@ SCHEMA_VERSION = "3"
 QUESTIONS = {f"/{name}": _endpoint(ENTRIES[name]) for name in ("predict", "cost", "advise", "estimate", "scaleout")}
 
 
-def _listed(context: Context, question: InstancesQuestion) -> list[ListedOffer]:
+def _listed(context: Context, question: InstancesQuestion) -> list[InstanceDocument]:
     return answer_instances(context.models, context.catalog, question)
 
 
@@ -102,7 +97,7 @@ LISTING = Endpoint(
     "List the catalog: GPUs, prices, dates and the basis of predictions.",
     InstancesQuestion,
     _listed,
-    LISTED_OFFER,
+    list[InstanceDocument],
 )
 
 
@@ -138,10 +133,10 @@ _FAILURES = {
 
 
 @cache
-def openapi_document() -> Document:
+def openapi_document() -> dict[str, Any]:
     """OpenAPI 3.1: every path, field, answer and failure."""
     endpoints = (*QUESTIONS.values(), LISTING)
-    answers = [endpoint.document for endpoint in endpoints]
+    answers: list[Any] = [endpoint.document for endpoint in endpoints]
     kinds = [*(endpoint.question for endpoint in endpoints), HealthJson, ErrorJson]
     refs, components = msgspec.json.schema_components(
         [*answers, *kinds], schema_hook=schema_hook, ref_template="#/components/schemas/{name}"
@@ -179,10 +174,13 @@ def openapi_document() -> Document:
         "components": {"schemas": components},
     }
     # As it is sent: defaults are tuples here.
-    return cast(Document, msgspec.json.decode(msgspec.json.encode(document)))
+    sent: dict[str, Any] = msgspec.json.decode(json_of(document))
+    return sent
 
 
-def _operation(name: str, summary: str, answered: str, answer: object, *failures: str, kind: str = JSON) -> Document:
+def _operation(
+    name: str, summary: str, answered: str, answer: object, *failures: str, kind: str = JSON
+) -> dict[str, Any]:
     """Describe a path's method with its answer and failures; those of every path are added, all are one line."""
     answers = {"200": (answered, kind, answer)}
     for status in sorted({*failures, "403", "404", "405", "429"}):
@@ -194,7 +192,7 @@ def _operation(name: str, summary: str, answered: str, answer: object, *failures
     return {"operationId": name, "summary": summary, "responses": responses}
 
 
-def _question(path: str, endpoint: Endpoint, schemas: Mapping[Any, Document]) -> Document:
+def _question(path: str, endpoint: Endpoint, schemas: Mapping[Any, object]) -> dict[str, Any]:
     fields = fields_of(endpoint.question).values()
     form = {
         "type": "object",
@@ -219,7 +217,7 @@ def _question(path: str, endpoint: Endpoint, schemas: Mapping[Any, Document]) ->
     }
 
 
-def _as_text(field: QuestionField) -> Document:
+def _as_text(field: QuestionField) -> dict[str, Any]:
     """Return the schema of a field in a query or a form."""
     if field.is_file:
         return {"type": "string", "format": "binary", "description": field.help}
@@ -228,7 +226,7 @@ def _as_text(field: QuestionField) -> Document:
     return msgspec.json.schema(field.type)
 
 
-def _parameters(endpoint: Endpoint) -> list[Document]:
+def _parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
     return [
         {"name": field.name, "in": "query", "required": field.required, "schema": _as_text(field)}
         for field in fields_of(endpoint.question).values()

@@ -232,7 +232,7 @@ def _write_table(path: Path, name: str, table: pd.DataFrame) -> str:
 
 
 #: What PROFET's repository says of its measurements and code.
-PROFET_LICENCE = "MIT License, copyright (c) 2022 ddps-lab: https://github.com/ddps-lab/profet"
+PROFET_LICENSE = "MIT License, copyright (c) 2022 ddps-lab: https://github.com/ddps-lab/profet"
 #: What all of PROFET's measurements were made with.
 PROFET_RUNS = {"framework": "tensorflow", "framework_version": "2.5", "precision": "fp32"}
 _MAX_BYTES = 512 * 2**20
@@ -262,7 +262,7 @@ def read_tables(folder: Path) -> Dataset:
     profiles, profiles_hash = _profet_table(folder / PROFILES_FILE.name)
     latencies, latencies_hash = _profet_table(folder / LATENCIES_FILE.name)
     hashes = {PROFILES_FILE.name: profiles_hash, LATENCIES_FILE.name: latencies_hash}
-    source = DataSource("profet", "profet tables", hashes, PROFET_LICENCE)
+    source = DataSource("profet", "profet tables", hashes, PROFET_LICENSE)
     operations = [name for name in profiles if str(name).startswith((DEVICE_PREFIX, HOST_PREFIX))]
     of_profiles = profiles[[*_RUN, *_TIMES]].assign(steps_profiled=VERSION_1_STEPS, row=range(len(profiles)))
     cells = latencies[[*_RUN, *_TIMES]].merge(of_profiles, on=_RUN, how="outer", suffixes=("", "_profiled"))

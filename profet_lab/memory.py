@@ -110,13 +110,13 @@ def fit_formula(cells: pd.DataFrame) -> MemoryFormula:
 def most_likely(terms: np.ndarray, cells: pd.DataFrame, prior: Sequence[float]) -> np.ndarray:
     """Positive coefficients of `terms`, shape (cells, coefficients), and last the logistic scale, near `prior`."""
     log_memory, sign = np.log(cells["memory_gib"].to_numpy(float)), np.where(cells["ran"], 1.0, -1.0)
-    centre = np.log(prior)
+    center = np.log(prior)
 
     def loss(logs: np.ndarray) -> float:
         room = (log_memory - np.log(terms @ np.exp(logs[:-1]))) / np.exp(logs[-1])
-        return PRIOR_WEIGHT * ((logs - centre) ** 2).sum() - log_expit(sign * room).sum()
+        return PRIOR_WEIGHT * ((logs - center) ** 2).sum() - log_expit(sign * room).sum()
 
-    return np.exp(minimize(loss, centre, method="L-BFGS-B").x)
+    return np.exp(minimize(loss, center, method="L-BFGS-B").x)
 
 
 def held_out_log_room(cells: pd.DataFrame) -> np.ndarray:
@@ -296,10 +296,10 @@ def fit_images(table: pd.DataFrame, formula: MemoryFormula) -> ImageRelation:
     megapixels = table["batch_size"].astype(float) * table["pixels"].astype(float) ** 2 / 1e6
     log_ratio = np.log(activations_gib(formula, table) / megapixels)
     by_model = log_ratio.groupby(table["model"]).mean()
-    centre = float(by_model.median())
+    center = float(by_model.median())
     # The center was chosen on the same architectures: one degree of freedom is spent.
-    spread = math.sqrt(float(((by_model - centre) ** 2).sum()) / max(len(by_model) - 1, 1))
-    return ImageRelation(gib_per_megapixel=math.exp(centre), log_scale=LOGISTIC_SCALE * spread)
+    spread = math.sqrt(float(((by_model - center) ** 2).sum()) / max(len(by_model) - 1, 1))
+    return ImageRelation(gib_per_megapixel=math.exp(center), log_scale=LOGISTIC_SCALE * spread)
 
 
 def _estimated_gib(weights: list[float], offsets: Mapping[str, float], table: pd.DataFrame) -> np.ndarray:

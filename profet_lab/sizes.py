@@ -115,11 +115,11 @@ def fit_growth(rows: pd.DataFrame) -> AnchorGrowthModel:
     both = (rows["log_batch"] != 0) & (rows["log_area"] != 0)
     rows = rows[~both | (both.cumsum() % _BOTH_AXES_EVERY == 0)]
     signs, instances = _signs(rows), rows["instance"].to_numpy(str)
-    centre, spread = signs.mean(axis=0), signs.std(axis=0)
+    center, spread = signs.mean(axis=0), signs.std(axis=0)
     spread = np.where(spread > 1e-6, spread, 1.0)
     names = sorted(set(instances))
     columns = np.column_stack(
-        [np.ones(len(signs)), (signs - centre) / spread, *(instances == name for name in names)]
+        [np.ones(len(signs)), (signs - center) / spread, *(instances == name for name in names)]
     ).astype(float)
     log_batch, log_area, log_growth = (rows[name].to_numpy() for name in ("log_batch", "log_area", "log_growth"))
     weights, width = _weights(rows["model"]), columns.shape[1]
@@ -143,7 +143,7 @@ def fit_growth(rows: pd.DataFrame) -> AnchorGrowthModel:
     by_column, own = solved[:-1].reshape(3, -1), 1 + len(SIGNS)
     share, batch, area = by_column[:, :own]
     return AnchorGrowthModel(
-        centre=centre,
+        centre=center,
         spread=spread,
         low=signs.min(axis=0),
         high=signs.max(axis=0),
@@ -535,8 +535,8 @@ def _fit_correction(rows: pd.DataFrame, axis: str, penalty: float) -> ResidualPo
     """Least absolute deviations with shrinkage, by reweighted least squares."""
     inputs, model_ms, curves_ms = _inputs(rows, axis)
     instances = rows["instance"].to_numpy(str)
-    centre, spread = inputs.mean(axis=0), inputs.std(axis=0) + 1e-9
-    terms = polynomial_terms((inputs - centre) / spread, DEGREE)
+    center, spread = inputs.mean(axis=0), inputs.std(axis=0) + 1e-9
+    terms = polynomial_terms((inputs - center) / spread, DEGREE)
     names = sorted(set(instances))
     columns = np.column_stack([terms, *(instances == name for name in names)])
     penalties = np.array([penalty * _CONSTANT_SHARE, *[penalty] * (columns.shape[1] - 1)])
@@ -544,7 +544,7 @@ def _fit_correction(rows: pd.DataFrame, axis: str, penalty: float) -> ResidualPo
     solved = np.column_stack([_least_absolute(columns, target, penalties) for target in targets.T])
     return ResidualPolynomial(
         degree=DEGREE,
-        centre=tuple(centre.tolist()),
+        centre=tuple(center.tolist()),
         spread=tuple(spread.tolist()),
         low=tuple(inputs.min(axis=0).tolist()),
         high=tuple(inputs.max(axis=0).tolist()),

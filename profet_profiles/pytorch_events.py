@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import NamedTuple, TypeAlias, TypedDict
 
 from profet_profiles.chrome_trace import MAX_TIME_US, Event, Where
@@ -28,6 +28,7 @@ from profet_profiles.limits import (
 )
 from profet_profiles.pytorch_shapes import ShapeRows, tells_work
 from profet_profiles.record import UNKNOWN
+from profet_profiles.whole_files import read_signed
 
 #: PyTorch labels the call of every optimizer: "Optimizer.step#SGD.step".
 OPTIMIZER_STEP = "Optimizer.step#"
@@ -321,10 +322,14 @@ class Translation(NamedTuple):
     splits: bool = False
 
 
+#: Of `pytorch_operations.csv`; a change of it is signed here.
+_TABLE_SHA256 = "9cd12970a7d19b53f420f1460e7d5fd1074a86ac6b9b6aa87b83b0fe4c7fe046"
+
+
 @cache
 def load_translations() -> dict[str, Translation]:
     """Return the shipped table: names, and patterns with "*" in their order."""
-    text = resources.files("profet_profiles").joinpath("pytorch_operations.csv").read_text(encoding="utf-8")
+    text = read_signed(Path(__file__).with_name("pytorch_operations.csv"), _TABLE_SHA256)
     return {
         row["operation"]: Translation(tuple(filter(None, row["types"].split(";"))), row["share"] == "backward")
         for row in csv.DictReader(text.splitlines())

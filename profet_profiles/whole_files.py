@@ -10,6 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import BinaryIO
 
+from profet_profiles.errors import ProfetError
+
 fcntl: ModuleType | None
 try:
     import fcntl
@@ -26,6 +28,21 @@ def open_to_read(path: Path) -> BinaryIO:
     if path.is_fifo() and path.resolve().exists():
         raise OSError(errno.EINVAL, "it is a named pipe, give a file", str(path))
     return path.open("rb")
+
+
+def read_signed(path: Path, sha256: str) -> str:
+    """Return the text of a table that ships with a package; carriage returns are no part of what is signed.
+
+    ProfetError: it can't be read, is damaged or was changed.
+    """
+    import hashlib
+
+    data = b""
+    with suppress(OSError):
+        data = path.read_bytes().replace(b"\r\n", b"\n")
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise ProfetError(f"{path.name} is damaged or was changed: install the program again.")
+    return data.decode()
 
 
 def write_whole(path: Path, data: bytes, *, replace: bool = True) -> None:

@@ -129,10 +129,7 @@ print(json.dumps({"rows": len(rows), "left": sorted(os.listdir("/tmp"))}))
 
 @pytest.mark.parametrize(
     "command",
-    [
-        ["-m", "profet_cli", "app", "--port", "8599"],
-        ["-m", "profet_cli", "serve", "--port", "8599", "--workers", "2"],
-    ],
+    [["-m", "profet_cli", "app", "--port", "8599"], ["-m", "profet_cli", "serve", "--port", "8599", "--workers", "2"]],
 )
 def test_what_is_copied_serves_read_only_without_rights_or_a_network(command, copied, tmp_path):
     confine = ["unshare", "--mount", "--net", "sh", "-c"]

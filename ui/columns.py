@@ -103,8 +103,9 @@ def _range(key: str, of: str, words: Callable[..., str], export: str, narrow_und
 
 #: Offers in exports, as people and as programs name them, and the dates of their prices.
 _OFFER = {
-    **{"name": "phrase", "instance": "instance", "price_as_of": "offer.as_of"},
+    **{"name": "phrase", "instance": "instance"},
     **{name: f"offer.{name}" for name in ("gpu", "gpu_count", "provider", "market")},
+    "price_as_of": "offer.as_of",
 }
 INSTANCE = Column("instance", "Instance", words=_offer_cell, read="", exports=_OFFER | {"batch_size": "batch_size"})
 STEP = Column("latency_ms", "Step", words=format_ms, exports="step_ms", tip="Latency of a training step.")

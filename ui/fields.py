@@ -27,9 +27,7 @@ from ui.resources import Resources
 from ui.session import ANY_NUMBER, DEFAULT_METHOD, LINKED, latency_text, method_options, session
 from ui.words import plain, sentence
 
-SIZE_LABELS = {"batch": "Batch size", "pixels": "Image size"}
-
-
+SIZE_LABELS = LINKED["axis"].options
 #: Numbers from here on are written a second time, with separators: a field of the browser has none.
 _LARGE = 10_000
 
@@ -63,16 +61,21 @@ def number_field(
     *,
     empty: str | None = None,
     at: DeltaGenerator | None = None,
-    **look: Any,
+    label: str = "",
+    help: str = "",
+    on_change: Callable[[], None] | None = None,
 ) -> None:
     """Ask for a number, of a setting or between bounds; whole bounds take whole numbers only.
 
-    `empty`: shown in the empty field; None: it may not be empty.
+    `empty`: shown in the empty field. A setting may be empty if its default is, another field if this is given.
     """
-    smallest, largest = bounds or (key in LINKED and LINKED[key].bounds) or ANY_NUMBER
+    declared = LINKED.get(key)
+    smallest, largest = bounds or (declared and declared.bounds) or ANY_NUMBER
     kind: Any = {"format": "%d"} if isinstance(smallest, int) else {"format": "%g", "step": 0.1}
-    kind |= {"value": "min" if empty is None else None, "placeholder": empty}
-    _draw((at or st).number_input, key, min_value=smallest, max_value=largest, **kind, **look)
+    is_filled = empty is None if declared is None else declared.default is not None
+    kind |= {"value": "min" if is_filled else None, "placeholder": empty or "none"}
+    kind |= {name: text for name, text in (("label", label), ("help", help)) if text}
+    _draw((at or st).number_input, key, min_value=smallest, max_value=largest, on_change=on_change, **kind)
     if at is None:
         _show_separated(key)
 
@@ -169,7 +172,7 @@ def costs_input() -> None:
     if session.training.runs > 1:
         toggle("at_once")
     for name in COST_FIELDS:
-        number_field(name, empty="none")
+        number_field(name)
     if session.offers.market == SPOT:
         select("interruptions")
         if session.training.interruptions == "day":

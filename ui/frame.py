@@ -170,10 +170,10 @@ def _follow_link(linked: Linked, resources: Resources, *, turned: bool) -> bool:
     elif turned:
         given = {key: value for key, value in given.items() if key in _ASKED_FOR}
     keys = _keys(linked) if moved and not opening else LINKED
-    free = {key: LINKED[key] for key in keys if not LINKED[key].follows_profile}
-    kept = {} if moved else {key: st.session_state[key] for key in free if key in st.session_state}
-    st.session_state.update({key: copy(one.default) for key, one in free.items() if key not in kept})
-    st.session_state.update(given)
+    if not moved:
+        keys = [key for key in keys if key not in st.session_state]
+    free = {key: copy(LINKED[key].default) for key in keys if not LINKED[key].follows_profile}
+    st.session_state.update({**free, **given})
     if moved:
         custom.chosen_anchor = session.network.anchor if "anchor" in given else None
     return moved

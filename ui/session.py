@@ -84,6 +84,7 @@ _USUAL: Mapping[str, float] = {
     "checkpoint_minutes": USUAL_CHECKPOINT_MINUTES,
     "restart_minutes": USUAL_RESTART_MINUTES,
 }
+_FEW_WORDS = 4
 #: The last word of a name that is its unit -> how a label says it.
 _UNITS = {"hours": "h", "minutes": "min", "usd": "$", "gib": "GiB", "ms": "ms"}
 
@@ -198,9 +199,10 @@ class Part:
             unit = "%" if setting.is_share else _UNITS.get(last, "")
             derived = " ".join(words if last in _UNITS else [*words, last]) + f" ({unit})" * bool(unit)
             setting.label = setting.label or _LABELS.get(name) or sentence(derived)
-            if field := fields_of(question).get(name):
-                # An option's default is the question's.
-                setting.tip = f"{sentence(field.help if setting.options else field.help.partition(' (default')[0])}."
+            field = fields_of(question).get(name)
+            # An option's default is the question's. A few words only say the label again.
+            tip = "" if field is None else field.help if setting.options else field.help.partition(" (default")[0]
+            setting.tip = f"{sentence(tip)}." if len(tip.split()) > _FEW_WORDS else ""
 
     def key(self, name: str) -> str:
         """Return a setting's key: of its widget, in the session and in links."""
@@ -290,7 +292,7 @@ def latency_text(latency_ms: float | None) -> str | None:
     return None if latency_ms is None else f"{as_typed(latency_ms)} ms"
 
 
-def _own(**defaults: Any) -> dict[str, Setting]:
+def _own(defaults: Mapping[str, Any]) -> dict[str, Setting]:
     """Return settings that are in no link."""
     return {name: Setting(default, in_links=False) for name, default in defaults.items()}
 
@@ -310,7 +312,7 @@ class Slot(Part):
             sample=Setting(_SECOND_SAMPLE if prefix else _SAMPLE, among=lambda resources: resources.samples),
             steps=Setting(bounds=(1, MAX_STEPS), follows_profile=True),
             latency=Setting(read=_latency, follows_profile=True),
-            **_own(shown=None, chosen=None, pasted="", pasted_done=False, trusted=()),
+            **_own({"shown": None, "chosen": None, "pasted": "", "pasted_done": False, "trusted": ()}),
         )
 
     @property
@@ -508,7 +510,7 @@ class Session:
         ),
         compare_by=one_of({"latency": "Latency", "images": "Images/s", "cost": "Cost per 1,000 steps"}, "Show"),
         inspect=Setting(among=lambda resources: (ON_PREDICT, *resources.samples)),
-        **_own(inspect_custom=None),
+        inspect_custom=Setting(in_links=False),
     )
     #: The section of About.
     texts = Part(
@@ -543,8 +545,11 @@ class Session:
     #: (None before it is read), whether it was made beside custom rows, or asks for an upload that isn't there.
     custom = Part(
         "custom",
-        **_own(profiles={}, instances=(), gpus=(), share_profile=False, chosen_anchor=None, aside={}),
-        **_own(link_given=None, link_page="", link_missing=False, link_prices="", link_ignored=(), link_rows=False),
+        **_own(
+            {"profiles": {}, "instances": (), "gpus": (), "share_profile": False, "chosen_anchor": None, "aside": {}}
+        ),
+        **_own({"link_given": None, "link_page": "", "link_missing": False, "link_prices": "", "link_ignored": ()}),
+        **_own({"link_rows": False}),
     )
 
     @property

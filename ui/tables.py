@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -14,7 +15,6 @@ import pandas as pd
 import streamlit as st
 from msgspec import Struct
 
-from profet_core.offers import column_of, in_columns
 from ui.session import Table
 from ui.streamlit_internals import component
 
@@ -118,12 +118,14 @@ class Column(Struct, frozen=True):
 
     def values(self, rows: Sequence[Any]) -> list[Any]:
         """Return what it is sorted by; None where it is missing."""
-        return _values(_values(rows, self.part), self.of or self.key)
+        of = self.of[1] if isinstance(self.of, tuple) else self.of
+        return _values(_values(rows, self.part), of or self.key)
 
     def drawn(self, rows: Sequence[Any]) -> list[TableCell]:
         """Its cells."""
-        values = self.values(rows) if self.read is None else _values(_values(rows, self.part), self.read)
-        cells = (MISSING if value is None else self.words(*_ends(value)) for value in values)
+        ends = self.of if isinstance(self.of, tuple) else (self.of or self.key if self.read is None else self.read,)
+        read = zip(*(_values(_values(rows, self.part), of) for of in ends), strict=True)
+        cells = (MISSING if values[-1] is None else self.words(*values) for values in read)
         return [TableCell(cell) if isinstance(cell, str) else cell for cell in cells]
 
     @property
@@ -135,18 +137,14 @@ class Column(Struct, frozen=True):
         return {self.exports or self.key: self.of or self.key}
 
 
-def _values(rows: Sequence[Any], of: Of | tuple[str, str]) -> list[Any]:
-    if isinstance(of, tuple):
-        ends = zip(*(_values(rows, path) for path in of), strict=True)
-        return [None if high is None else (low, high) for low, high in ends]
+def _values(rows: Sequence[Any], of: Of) -> list[Any]:
     if callable(of):
         return [None if row is None else of(row) for row in rows]
-    return list(column_of(in_columns(rows), of) if of and rows else rows)
-
-
-def _ends(value: Any) -> tuple[Any, ...]:
-    """Return both ends of a range, and all else as the only one; a record isn't one."""
-    return value if type(value) is tuple else (value,)
+    values = list(rows)
+    for name in of.split(".") if of else ():
+        get: Any = itemgetter(int(name)) if name.isdigit() else attrgetter(name)
+        values = [None if value is None else get(value) for value in values]
+    return values
 
 
 def chosen_columns(columns: Sequence[Column], keys: Sequence[str]) -> tuple[Column, ...]:
@@ -167,7 +165,7 @@ def in_order(rows: Sequence[Row], columns: Sequence[Column], order: str) -> list
     column = next((column for column in columns if column.key == order.removeprefix("-")), None)
     if column is None:
         return list(rows)
-    valued = [(_comparable(_ends(value)[-1]), row) for value, row in zip(column.values(rows), rows, strict=True)]
+    valued = [(_comparable(value), row) for value, row in zip(column.values(rows), rows, strict=True)]
     with_value = [(value, row) for value, row in valued if value]
     with_value.sort(key=lambda pair: pair[0], reverse=order[0] == "-")
     return [row for _, row in with_value] + [row for value, row in valued if not value]
@@ -243,7 +241,7 @@ def result_table(
             "title": column.title,
             "tip": column.tip,
             # Numbers, a mark's place in line aside, stand flush right.
-            "numeric": any(isinstance(_ends(value)[-1], int | float) for value in column.values(rows))
+            "numeric": any(isinstance(value, int | float) for value in column.values(rows))
             and not any(cell.mark for cell in cells),
             "sorted": {column.key: "ascending", f"-{column.key}": "descending"}.get(choices.sort or sorted_by, "none"),
             "under": places.get(column.narrow_under, -1),

@@ -71,7 +71,7 @@ def sidebar(resources: Resources) -> None:
 
 
 def _other_inputs(resources: Resources) -> None:
-    number_fields("deadline_hours", "budget_usd", empty="none")
+    number_fields("deadline_hours", "budget_usd")
     number_field("certainty")
     number_field("validation_images")
     held = profile_in_slot(resources, session.profile)

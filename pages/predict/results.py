@@ -242,7 +242,7 @@ def _lines(recommended: Recommended, card: Recommendation, per: Period, unit: Ti
     return [
         f"{card_title(recommended, card)}: **{plain(plan.name)}**",
         " · ".join(numbers),
-        *(f":small[{plain(line)}]" for line in small),
+        *(f":small[{unbroken(line)}]" for line in small),
     ]
 
 

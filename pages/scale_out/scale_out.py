@@ -77,7 +77,7 @@ def sidebar(resources: Resources) -> None:
     number_field("total_gpus", empty="one machine")
     select("machine_network", help=_NETWORK_TIP)
     number_fields("images", "epochs")
-    number_fields("deadline_hours", "budget_usd", empty="none")
+    number_fields("deadline_hours", "budget_usd")
     more_options("scale_out", _other_inputs)
 
 
@@ -118,7 +118,7 @@ def main(resources: Resources) -> None:
         with first:
             _answer(how_many)
     # The opened row, else the answer's.
-    keep = session.scale_out_table.open or (how_many.plan.label if how_many else "")
+    keep = session.scale_out_table.open or (answering.best.label if answering.best else "")
     # Where a step doesn't fit, only among all offers.
     fitting = [plan for plan in answering.plans if not does_not_fit(plan.fit) or plan.label == keep]
     every = answering.plans if session.offers.preset == "all" or not fitting else fitting
@@ -129,7 +129,7 @@ def main(resources: Resources) -> None:
         st.info("No machine here has these GPUs. Choose *All*.", icon=":material/info:")
         return
     chosen = next((row for row in rows if row.label == keep), rows[0])
-    _chart(answering.on(chosen.label), chosen, how_many.plan.step.gpus if how_many else 1)
+    _chart(answering.on(chosen.label), chosen, how_many.gpus if how_many else 1)
     gpus = question.total_gpus
     result_table(
         rows,

@@ -5,11 +5,13 @@ Each raises ProfetError for an invalid question: one line that says what is wron
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 from msgspec import Struct
+
+from profet_core.answers.document import Document
 
 
 class Entry(Struct, frozen=True):
@@ -18,7 +20,7 @@ class Entry(Struct, frozen=True):
     Attributes
     ----------
     asked : the class of `questions`.
-    module : beside this one; `answer_NAME` there answers, and `NAME_KEYS` are the keys of the answer's document.
+    module : beside this one; `answer_NAME` there answers, and `NameDocument` is the answer as JSON.
     """
 
     name: str
@@ -39,10 +41,10 @@ class Entry(Struct, frozen=True):
         return answer
 
     @property
-    def keys(self) -> Mapping[str, Any]:
-        """Keys of the answer's document."""
-        keys: Mapping[str, Any] = getattr(self._module, f"{self.name.upper()}_KEYS")
-        return keys
+    def document(self) -> type[Document]:
+        """The answer as JSON."""
+        document: type[Document] = getattr(self._module, f"{self.name.title()}Document")
+        return document
 
     @property
     def _module(self) -> Any:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from profet_core.answers.context import (
@@ -19,21 +19,22 @@ from profet_core.answers.context import (
     named_meta,
     scaleout_model,
 )
-from profet_core.answers.documents import RENTED, Keys, keys
+from profet_core.answers.document import Document
 from profet_core.answers.predict import PredictedTraining, fits_in_training, predicted_training, steps_along
 from profet_core.catalog import Instance
 from profet_core.catalog.collection import nearest_instances, prices_version
 from profet_core.catalog.instance import AVAILABLE, ON_DEMAND
 from profet_core.catalog.launch import Launch, launch_of
-from profet_core.errors import InputError
+from profet_core.errors import InputError, Note
+from profet_core.latency import Basis
 from profet_core.layers.by_name import NO_NAMES
-from profet_core.offers import OfferTable
+from profet_core.offers import OfferTable, RentedRow, rows_as
 from profet_core.questions import AdviseQuestion, TrainingQuestion
-from profet_core.training.advise import Advice, advise
+from profet_core.training.advise import Advice, Dominated, Upgrade, advise
 from profet_core.training.cost import training_energy
 from profet_core.training.memory import FitAnswer
 from profet_core.training.plans import CostTable, Limits, Plan, costed
-from profet_core.training.recommend import Comparison, Pick, compare
+from profet_core.training.recommend import Comparison, compare
 from profet_core.training.several_gpus import OneGpuStep, whole_nodes
 from profet_core.training.words import answer_sentences, comparison_sentences, spot_sentence
 from profet_profiles.units import format_usd
@@ -64,27 +65,61 @@ def answer_cost(context: Context, question: TrainingQuestion) -> CostAnswer:
     return CostAnswer(training, replace(table, energy=tuple(energy)), fits)
 
 
-def _cost_prices(answer: CostAnswer) -> str:
-    return prices_version(plan.offer for plan in answer.table)
+class CostRow(RentedRow, frozen=True):
+    """Time and cost of a training on an instance."""
+
+    latency_ms: float
+    step_usd: float
+    cost_per_1000_steps_usd: float
+    images_per_s: float
+    epoch_s: float
+    epoch_usd: float
+    total_s: float
+    total_usd: float
+    speedup: float | None
+    energy_kwh_at_most: float | None
+    co2e_kg_at_most: float | None
+    basis: Basis
+    latency_note: str = field(name="note")
+    waiting: float
 
 
-#: `CostAnswer` as JSON.
-COST_KEYS: Keys = {
-    "anchor": "training.prediction.anchor",
-    **keys("images validation_images batch_size epochs runs machines", "table.workload."),
-    "rows": (
-        "table",
-        {
-            **RENTED,
-            **keys("latency_ms step_usd cost_per_1000_steps_usd images_per_s epoch_s epoch_usd total_s total_usd"),
-            **{"speedup": "speedup", "energy_kwh_at_most": "energy.kwh", "co2e_kg_at_most": "energy.co2e_kg"},
-            **{"basis": "basis", "note": "row.note", "waiting": "waiting"},
-        },
-    ),
-    "warnings": "training.warnings",
-    "memory": "fits",
-    "prices_version": _cost_prices,
-}
+class CostDocument(Document, frozen=True):
+    """`CostAnswer` as JSON."""
+
+    anchor: str
+    images: int
+    validation_images: int
+    batch_size: int
+    epochs: int
+    runs: int
+    machines: int
+    rows: Sequence[CostRow]
+    warnings: Sequence[Note]
+    memory: Mapping[str, FitAnswer]
+    prices_version: str
+
+    @classmethod
+    def of(cls, record: CostAnswer) -> Self:
+        """Write an answer."""
+        table, work = record.table, record.table.workload
+        energy = {
+            "energy_kwh_at_most": [part and part.kwh for part in table.energy],
+            "co2e_kg_at_most": [part and part.co2e_kg for part in table.energy],
+        }
+        return cls(
+            anchor=record.training.prediction.anchor,
+            images=work.images,
+            validation_images=work.validation_images,
+            batch_size=work.batch_size,
+            epochs=work.epochs,
+            runs=work.runs,
+            machines=work.machines,
+            rows=rows_as(CostRow, {**table.columns(), **energy}),
+            warnings=record.training.warnings,
+            memory=record.fits,
+            prices_version=prices_version(table.steps.offers),
+        )
 
 
 class AdviseAnswer(Struct, frozen=True):
@@ -172,36 +207,20 @@ _SLACK = 2.0
 _LEAST_GAIN = 0.02
 
 
-class BestBatch(Struct, frozen=True):
-    """The offer and batch size that train for the least money, beside the cheapest at the size asked for.
+class BestBatch(Document, frozen=True):
+    """The offer and batch size that train for the least money.
 
     Attributes
     ----------
-    cheapest : with a deadline the answer.
-    answer : instance of the answer.
+    saves_percent : how much less it costs than the cheapest plan at the size asked for.
+    sentence : "Cheapest at batch 192: $31.20, 22% less than at 64 (same epochs, fits 24 GiB)".
     """
 
     batch_size: int
     plan: Plan
-    cheapest: Plan
-    asked_batch_size: int
-    answer: str
-
-    @property
-    def saves_percent(self) -> float:
-        """How much less it costs than the cheapest plan at the size asked for, percent."""
-        return 100 * (1 - self.plan.total_usd / self.cheapest.total_usd)
-
-    @property
-    def sentence(self) -> str:
-        """Word it: "Cheapest at batch 192: $31.20, 22% less than at 64 (same epochs, fits 24 GiB)"."""
-        plan, before = self.plan, self.cheapest
-        there = "" if plan.instance == before.instance == self.answer else f" on {plan.phrase}"
-        beside = "" if plan.instance == before.instance else f" on {before.phrase}"
-        return (
-            f"Cheapest at batch {self.batch_size}: {format_usd(plan.total_usd)}{there}, {self.saves_percent:.0f}% less "
-            f"than at {self.asked_batch_size}{beside} (same epochs, fits {plan.offer.gpu_memory_gib:g} GiB)."
-        )
+    total_usd: float
+    saves_percent: float
+    sentence: str
 
 
 def best_batch(context: Context, answer: AdviseAnswer) -> BestBatch | None:
@@ -235,48 +254,62 @@ def best_batch(context: Context, answer: AdviseAnswer) -> BestBatch | None:
                 best, best_size = plan, size
     if best.total_usd >= (1 - _LEAST_GAIN) * cheapest.total_usd:
         return None
-    return BestBatch(best_size, best, cheapest, training.batch_size, advice.answer.instance)
+    there = "" if best.instance == cheapest.instance == advice.answer.instance else f" on {best.phrase}"
+    beside = "" if best.instance == cheapest.instance else f" on {cheapest.phrase}"
+    saves_percent = 100 * (1 - best.total_usd / cheapest.total_usd)
+    sentence = (
+        f"Cheapest at batch {best_size}: {format_usd(best.total_usd)}{there}, {saves_percent:.0f}% less than at "
+        f"{training.batch_size}{beside} (same epochs, fits {best.offer.gpu_memory_gib:g} GiB)."
+    )
+    return BestBatch(best_size, best, best.total_usd, saves_percent, sentence)
 
 
-class SpotPlan(Struct, frozen=True):
-    """A plan on a spot machine with its expected interruptions, and the same machine on demand, if it is offered."""
+class SpotPlan(Document, frozen=True):
+    """A plan on a spot machine with its expected interruptions, and the same machine on demand, if it is offered.
+
+    Attributes
+    ----------
+    total_s, total_usd : expected with interruptions, between the ends of their 90% ranges.
+    """
 
     plan: Plan
-    on_demand: Plan | None
-
-    @property
-    def total_s(self) -> tuple[float, float, float]:
-        """Expected seconds with interruptions, and their 90% range."""
-        lost = self.plan.lost
-        seconds = (0.0,) * 3 if lost is None else (lost.seconds, *lost.range_s)
-        return seconds[0] + self.plan.total_s, seconds[1] + self.plan.total_s, seconds[2] + self.plan.total_s
-
-    @property
-    def total_usd(self) -> tuple[float, float, float]:
-        """Total cost, US dollars: expected, low, high."""
-        expected, low, high = (seconds * self.plan.total_usd / self.plan.total_s for seconds in self.total_s)
-        return expected, low, high
-
-    @property
-    def sentence(self) -> str:
-        """'V100 at AWS spot with 0.5 interruptions expected: ...; on demand ...'."""
-        return spot_sentence(self.plan, self.total_s, self.total_usd, self.on_demand)
+    interruptions: float
+    total_s: float
+    low_s: float
+    high_s: float
+    total_usd: float
+    low_usd: float
+    high_usd: float
+    on_demand_s: float | None
+    on_demand_usd: float | None
+    sentence: str
 
 
 def spot_plan(context: Context, advice: Advice) -> SpotPlan | None:
     """Return the recommended plan's interruptions, as `AdviseAnswer.spot` has them."""
-    if advice.workload.extras.interruptions is None or advice.answer.lost is None:
+    plan, lost = advice.answer, advice.answer.lost
+    if lost is None:
         return None
-    plan = advice.answer
     offers = context.catalog.offers(plan.instance) if plan.instance in context.catalog else ()
-    on_demand = sorted(
-        (offer for offer in offers if offer.market == ON_DEMAND),
-        key=lambda offer: (offer.region != plan.offer.region, offer.usd_per_hour),
+    on_demand, other = [offer for offer in offers if offer.market == ON_DEMAND], None
+    if on_demand:
+        offer = min(on_demand, key=lambda offer: (offer.region != plan.offer.region, offer.usd_per_hour))
+        other = costed(advice.workload, advice.table.steps.take([plan.number], [offer]), advice.limits)[0]
+    seconds = total_s, low_s, high_s = [plan.total_s + lost_s for lost_s in (lost.seconds, *lost.range_s)]
+    costs = total_usd, low_usd, high_usd = [total_s * plan.total_usd / plan.total_s for total_s in seconds]
+    return SpotPlan(
+        plan=plan,
+        interruptions=lost.interruptions,
+        total_s=total_s,
+        low_s=low_s,
+        high_s=high_s,
+        total_usd=total_usd,
+        low_usd=low_usd,
+        high_usd=high_usd,
+        on_demand_s=None if other is None else other.total_s,
+        on_demand_usd=None if other is None else other.total_usd,
+        sentence=spot_sentence(plan, lost.interruptions, seconds, costs, other),
     )
-    if not on_demand:
-        return SpotPlan(plan, None)
-    steps = advice.table.steps.take([plan.number], on_demand[:1])
-    return SpotPlan(plan, costed(advice.workload, steps, advice.limits)[0])
 
 
 def node_rows(
@@ -311,106 +344,130 @@ def _compared(advice: Advice, chosen: Sequence[str]) -> Comparison:
         wrong = f"{len(chosen)} of them" if unknown is None else f"{unknown!r}: {nearest_instances(unknown, by_name)}"
         raise InputError(f"{{compare}} takes two of the plans, not {wrong}.", "compare")
     a, b = (by_name[name] for name in chosen)
-    return compare(a, b)
+    comparison = compare(a, b)
+    return replace(comparison, sentences=comparison_sentences(comparison))
 
 
-def _is_close(pick: Pick) -> bool:
-    return pick.close_rival is not None
+class WorkloadDocument(Document, frozen=True):
+    """The training."""
+
+    images: int
+    batch_size: int
+    epochs: int
+    validation_images: int
+    runs: int
+    machines: int
+    images_per_s_per_vcpu: float | None
 
 
-def _breakdown(plan: Plan) -> dict[str, float]:
-    costs = plan.breakdown
-    parts_usd = {f"{name}_usd": usd for name, usd in costs.parts_usd.items()}
-    return {**parts_usd, "total_usd": costs.total_usd, "total_s": costs.total_s}
+class AnswerDocument(Document, frozen=True):
+    """The plan to rent, and the answer in sentences."""
+
+    plan: Plan
+    sentences: Sequence[str]
 
 
-def _frontier(answer: AdviseAnswer) -> list[str]:
-    return [plan.label for plan in answer.advice.frontier]
+class PlanRow(RentedRow, frozen=True):
+    """Time and cost of the training on an offer, with the chances to keep to the limits."""
+
+    plan: str
+    gpus: int
+    batch_size: int
+    market: str
+    region: str
+    source: str
+    basis: Basis
+    latency_ms: float
+    total_s: float
+    low_s: float | None
+    high_s: float | None
+    total_usd: float
+    low_usd: float | None
+    high_usd: float | None
+    in_time: float | None
+    in_budget: float | None
+    latency_note: str
+    note: str
+    waiting: float
+    breakdown: Mapping[str, float]
 
 
-def _excluded(answer: AdviseAnswer) -> list[tuple[str, str]]:
-    return list(answer.advice.excluded.items())
+class PickDocument(Document, frozen=True):
+    """The best plan by one criterion, the runner-up, and the confidence that the plan beats it."""
+
+    plan: Plan
+    certainty: float | None
+    rival: Plan | None
+    too_close_to_call: bool
 
 
-_PICK: Keys = {
-    "plan": "plan.label",
-    "certainty": "certainty",
-    "rival": "rival.label",
-    "too_close_to_call": _is_close,
-}
-_PLAN: Keys = {
-    **RENTED,
-    "plan": "label",
-    **keys("gpus batch_size"),
-    **keys("market region source", "offer."),
-    **keys("basis latency_ms total_s"),
-    **keys("low_s high_s", "interval."),
-    "total_usd": "total_usd",
-    **keys("low_usd high_usd", "interval."),
-    **keys("in_time in_budget"),
-    "latency_note": "row.note",
-    **keys("note waiting"),
-    "breakdown": _breakdown,
-}
-_COMPARISON: Keys = {
-    **{"a": "a.label", "b": "b.label"},
-    **keys("latency_ratio latency_ratio_low latency_ratio_high break_even_ratio break_even_usd_per_hour"),
-    **keys("break_even_low break_even_high faster cheaper dominates"),
-    "sentences": comparison_sentences,
-}
-_SPOT: Keys = {
-    **{"plan": "plan.label", "interruptions": "plan.lost.interruptions"},
-    **{"total_s": "total_s.0", "low_s": "total_s.1", "high_s": "total_s.2"},
-    **{"total_usd": "total_usd.0", "low_usd": "total_usd.1", "high_usd": "total_usd.2"},
-    **{"on_demand_s": "on_demand.total_s", "on_demand_usd": "on_demand.total_usd", "sentence": "sentence"},
-}
+class WithinDocument(Document, frozen=True):
+    """Best plans under the limits, and by how much the nearest one exceeds them."""
+
+    certainty: float
+    sure: Plan | None
+    expected: Plan | None
+    surest: Plan | None
+    nearest: Plan
+    over_s: float
+    over_usd: float
 
 
-def _prices(answer: AdviseAnswer) -> str:
-    return prices_version(plan.offer for plan in answer.advice.plans)
+class ExcludedDocument(Document, frozen=True):
+    """An instance that can't be recommended, and why."""
+
+    instance: str
+    reason: str
 
 
-#: `AdviseAnswer` as JSON; `within` is null without limits, `comparison` unless two plans were compared.
-ADVISE_KEYS: Keys = {
-    "anchor": "training.prediction.anchor",
-    "workload": (
-        "advice.workload",
-        keys("images batch_size epochs validation_images runs machines images_per_s_per_vcpu"),
-    ),
-    **{"deadline_hours": "advice.limits.deadline_h", "budget_usd": "advice.limits.budget_usd"},
-    "answer": ("advice", {"plan": "answer.label", "sentences": answer_sentences}),
-    "plans": ("advice.plans", _PLAN),
-    "fastest": ("advice.fastest", _PICK),
-    "cheapest": ("advice.cheapest", _PICK),
-    "within": (
-        "advice.within",
-        {
-            "certainty": "limits.certainty",
-            **{name: f"{name}.label" for name in ("sure", "expected", "surest", "nearest")},
-            **keys("over_s over_usd"),
-        },
-    ),
-    "frontier": _frontier,
-    "upgrades": (
-        "advice.upgrades",
-        {
-            **keys("extra_usd saves_h hours_per_usd certainty"),
-            **{"cheaper": "cheaper.label", "faster": "faster.label"},
-        },
-    ),
-    "dominated": ("advice.dominated", {"plan": "plan.label", "by": "by.label", "certainty": "certainty"}),
-    "excluded": (_excluded, {"instance": "0", "reason": "1"}),
-    "comparison": ("comparison", _COMPARISON),
-    "spot": ("spot", _SPOT),
-    "best_batch": (
-        "best_batch",
-        {
-            **{"batch_size": "batch_size", "plan": "plan.label", "total_usd": "plan.total_usd"},
-            **keys("saves_percent sentence"),
-        },
-    ),
-    "launch": "launch",
-    "memory": "fits",
-    "warnings": "training.warnings",
-    "prices_version": _prices,
-}
+class AdviseDocument(Document, frozen=True):
+    """`AdviseAnswer` as JSON; `within` is null without limits, `comparison` unless two plans were compared."""
+
+    anchor: str
+    workload: WorkloadDocument
+    deadline_hours: float | None
+    budget_usd: float | None
+    answer: AnswerDocument
+    plans: Sequence[PlanRow]
+    fastest: PickDocument
+    cheapest: PickDocument
+    within: WithinDocument | None
+    frontier: Sequence[Plan]
+    upgrades: Sequence[Upgrade]
+    dominated: Sequence[Dominated]
+    excluded: Sequence[ExcludedDocument]
+    comparison: Comparison | None
+    spot: SpotPlan | None
+    best_batch: BestBatch | None
+    launch: Launch
+    memory: Mapping[str, FitAnswer]
+    warnings: Sequence[Note]
+    prices_version: str
+
+    @classmethod
+    def of(cls, record: AdviseAnswer) -> Self:
+        """Write an answer."""
+        advice, training = record.advice, record.training
+        breakdowns = [plan.breakdown.document for plan in advice.plans]
+        return cls(
+            anchor=training.prediction.anchor,
+            workload=WorkloadDocument.of(advice.workload),
+            deadline_hours=advice.limits.deadline_h,
+            budget_usd=advice.limits.budget_usd,
+            answer=AnswerDocument(advice.answer, answer_sentences(advice)),
+            plans=rows_as(PlanRow, {**advice.table.columns(advice.rows), "breakdown": breakdowns}),
+            fastest=PickDocument.of(advice.fastest),
+            cheapest=PickDocument.of(advice.cheapest),
+            within=None if advice.within is None else WithinDocument.of(advice.within),
+            frontier=advice.frontier,
+            upgrades=advice.upgrades,
+            dominated=advice.dominated,
+            excluded=[ExcludedDocument(*reason) for reason in advice.excluded.items()],
+            comparison=record.comparison,
+            spot=record.spot,
+            best_batch=record.best_batch,
+            launch=record.launch,
+            memory=record.fits,
+            warnings=training.warnings,
+            prices_version=prices_version(plan.offer for plan in advice.plans),
+        )

@@ -18,14 +18,7 @@ from profet_core.latency import LEVEL, Basis
 from profet_core.layers.by_name import is_alike, transformer_work
 from profet_core.layers.estimate import METHOD, MeasuredStep, estimate, measured_step
 from profet_core.layers.measured import TIME_LOG_SD, MeasuredTime
-from profet_core.layers.network import (
-    Counts,
-    Network,
-    at_pixels,
-    attends_whole_image,
-    check_patches,
-    counts_of_work,
-)
+from profet_core.layers.network import Counts, Network, at_pixels, attends_whole_image, check_patches, counts_of_work
 from profet_core.layers.networks import counts_of, network_name
 from profet_core.layers.steps import NetworkStep
 from profet_core.prediction.checks import (

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
+from profet_core.answers.document import Document
 from profet_core.catalog import CUSTOM_SKIPPED, Catalog, Instance, load_gpus, load_served_catalog
 from profet_core.catalog.collection import (
     NoOffersError,
@@ -307,16 +308,41 @@ def question_anchor(context: Context, question: ProfileQuestion) -> str:
 _PRICE_ONLY = "price only"
 
 
-class ListedOffer(NamedTuple):
-    """An offer, and the basis of its predictions."""
+class OfferDocument(Document, frozen=True):
+    """An instance at one of its prices."""
 
-    offer: Instance
+    name: str
+    gpu: str
+    gpu_count: int
+    gpu_memory_gib: float
+    vcpus: int | None
+    usd_per_hour: float
+    region: str
+    os: str
+    market: str
+    status: str
+    as_of: str
+    source: str
+    custom: bool
+    machine_source: str
+    provider: str
+    host: str
+    usd_per_gpu_hour: float
+    price_note: str
+
+
+class InstanceDocument(OfferDocument, frozen=True):
+    """An offer, with the basis of its predictions."""
+
     basis: str
 
 
-def answer_instances(models: Models | None, catalog: Catalog, question: InstancesQuestion) -> list[ListedOffer]:
+def answer_instances(models: Models | None, catalog: Catalog, question: InstancesQuestion) -> list[InstanceDocument]:
     """List the requested offers; without models none has a basis."""
     basis_of = {} if models is None else basis_by_instance(models, catalog)
     every = question.all or question.market or question.region
     offers = filtered_offers(catalog.all_offers if every else catalog.values(), question.offer_filter)
-    return [ListedOffer(offer, basis_of.get(offer.name, _PRICE_ONLY)) for offer in offers]
+    return [
+        InstanceDocument(**asdict(OfferDocument.of(offer)), basis=basis_of.get(offer.name, _PRICE_ONLY))
+        for offer in offers
+    ]

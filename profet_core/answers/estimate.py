@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from profet_core.answers.context import Context, filtered_context, filtered_rows
-from profet_core.answers.documents import GPU_ROW, STEP_ROW, Keys, keys
+from profet_core.answers.document import Document
 from profet_core.answers.predict import predicted_profile
 from profet_core.catalog.collection import prices_version
 from profet_core.catalog.gpus import AS_PROFILED, PLAIN
@@ -26,13 +26,14 @@ from profet_core.layers.estimate import (
 from profet_core.layers.measured import MeasuredTime, TrainingLog, measured_times, step_ms
 from profet_core.layers.network import Counts, Network
 from profet_core.layers.networks import counts_of, network_name
-from profet_core.layers.steps import NetworkStep
-from profet_core.offers import OfferStep
+from profet_core.layers.steps import NetworkStep, Regime
+from profet_core.offers import GpuRow, StepRow, rows_as
 from profet_core.prediction.checks import read_as
 from profet_core.prediction.table import Prediction
 from profet_core.questions import EstimateQuestion, ProfileQuestion
 from profet_core.training.cost import Workload
-from profet_core.training.plans import TOTALS, Plan, costed
+from profet_core.training.memory import FitAnswer
+from profet_core.training.plans import TOTALS, CostTable, costed
 from profet_profiles import Profile
 
 
@@ -40,7 +41,7 @@ class EstimateAnswer(Struct, frozen=True):
     """The estimate, its costs if image counts are given, and its difference from the profile's prediction if any."""
 
     estimate: NetworkEstimate
-    costs: Mapping[str, Plan] | None
+    costs: CostTable | None
     profiled: Prediction | None
     disagreements: Sequence[Disagreement]
     warnings: tuple[Note, ...]
@@ -87,7 +88,7 @@ def answer_estimate(context: Context, question: EstimateQuestion, file: Network 
     costs, profiled, warnings = None, None, [Note(Code.COUNTS, text=text) for text in (file.caveats if file else ())]
     if question.images is not None:
         work = Workload(question.images, question.batch, question.epochs, question.validation_images)
-        costs = {plan.instance: plan for plan in costed(work, rows)}
+        costs = costed(work, rows)
     warnings += estimated.warnings
     if question.profile is not None:
         asked = ProfileQuestion(
@@ -128,10 +129,7 @@ def _logged_step(
 
 def other_sizes(profile: Profile, batch_size: int, pixels: int) -> tuple[Note, ...]:
     """Warn if a profile was recorded at a different size than the estimate's."""
-    sizes = (
-        ("batch size", profile.meta.batch_size, batch_size),
-        ("pixel size", profile.meta.pixels, pixels),
-    )
+    sizes = (("batch size", profile.meta.batch_size, batch_size), ("pixel size", profile.meta.pixels, pixels))
     return tuple(
         Note(Code.OTHER_SIZE, what=what, recorded=recorded, requested=requested)
         for what, recorded, requested in sizes
@@ -139,63 +137,91 @@ def other_sizes(profile: Profile, batch_size: int, pixels: int) -> tuple[Note, .
     )
 
 
-class EstimatedRow(NamedTuple):
-    """The estimated step on an instance; costs are None without images."""
+class CountsDocument(Document, frozen=True):
+    """What one image takes in the forward pass."""
 
-    step: OfferStep
-    regime: str
-    cost: Plan | None
+    pixels: int
+    classes: int
+    parameters: int
+    flops: float
+    convolution_flops: float
+    depthwise_flops: float
+    dense_flops: float
+    activation_elements: float
+    layers: int
+
+    @classmethod
+    def of(cls, record: Counts) -> Self:
+        """Write counts."""
+        flops = record.flops
+        return cls(
+            pixels=record.pixels,
+            classes=record.classes,
+            parameters=record.parameters,
+            flops=flops.all,
+            convolution_flops=flops.convolution,
+            depthwise_flops=flops.depthwise,
+            dense_flops=flops.dense,
+            activation_elements=record.elements.all,
+            layers=record.layers.all,
+        )
 
 
-def _rows(answer: EstimateAnswer) -> list[EstimatedRow]:
-    estimated, costs = answer.estimate, answer.costs or {}
-    return [EstimatedRow(row, estimated.regimes[row.instance], costs.get(row.instance)) for row in estimated.rows]
+class EstimateRow(StepRow, frozen=True):
+    """The estimated step on an instance; costs are null without images."""
+
+    by_method: Mapping[str, float]
+    regime: Regime
+    epoch_s: float | None
+    epoch_usd: float | None
+    total_s: float | None
+    total_usd: float | None
 
 
-def _compared(answer: EstimateAnswer) -> EstimateAnswer | None:
-    return None if answer.profiled is None else answer
+class ComparedDocument(Document, frozen=True):
+    """The profile that the estimate is compared with."""
+
+    anchor: str
+    disagreements: Sequence[Disagreement]
 
 
-def _prices(answer: EstimateAnswer) -> str:
-    return prices_version(answer.estimate.rows.offers)
+class EstimateDocument(Document, frozen=True):
+    """`EstimateAnswer` as JSON."""
 
+    network: str
+    batch_size: int
+    method: str
+    counts: CountsDocument
+    interval_level: float
+    estimates: Sequence[EstimateRow]
+    gpus: Sequence[GpuRow]
+    memory: Mapping[str, FitAnswer]
+    profile: ComparedDocument | None
+    warnings: Sequence[Note]
+    prices_version: str
 
-def _level(_: EstimateAnswer) -> float:
-    return LEVEL
-
-
-#: `EstimateAnswer` as JSON.
-ESTIMATE_KEYS: Keys = {
-    "network": "estimate.name",
-    **keys("batch_size method", "estimate."),
-    "counts": (
-        "estimate.network",
-        {
-            **keys("pixels classes parameters"),
-            "flops": "flops.all",
-            **{f"{name}_flops": f"flops.{name}" for name in ("convolution", "depthwise", "dense")},
-            **{"activation_elements": "elements.all", "layers": "layers.all"},
-        },
-    ),
-    "interval_level": _level,
-    "estimates": (
-        _rows,
-        {
-            **{key: f"step.{path}" for key, path in STEP_ROW.items()},
-            **{"by_method": "step.members", "regime": "regime"},
-            "cost_per_1000_steps_usd": "step.cost_per_1000_steps_usd",
-            **keys(" ".join(TOTALS), "cost."),
-        },
-    ),
-    "gpus": ("estimate.gpus", GPU_ROW),
-    "memory": "estimate.fits",
-    "profile": (
-        _compared,
-        {
-            "anchor": "profiled.anchor",
-            "disagreements": ("disagreements", keys("instance estimated_ms profiled_ms ratio overlap")),
-        },
-    ),
-    "warnings": "warnings",
-    "prices_version": _prices,
-}
+    @classmethod
+    def of(cls, record: EstimateAnswer) -> Self:
+        """Write an answer."""
+        estimated, rows, compared = record.estimate, record.estimate.rows, None
+        if record.profiled is not None:
+            compared = ComparedDocument(record.profiled.anchor, record.disagreements)
+        columns = {
+            **rows.columns(),
+            "by_method": rows.member_cells,
+            "regime": [estimated.regimes[offer.name] for offer in rows.offers],
+        }
+        costs = dict.fromkeys(TOTALS, [None] * len(rows)) if record.costs is None else record.costs.columns()
+        return cls(
+            network=estimated.name,
+            batch_size=estimated.batch_size,
+            method=estimated.method,
+            counts=CountsDocument.of(estimated.network),
+            interval_level=LEVEL,
+            estimates=rows_as(EstimateRow, {**columns, **{name: costs[name] for name in TOTALS}}),
+            gpus=estimated.gpus.gpu_rows,
+            memory=estimated.fits,
+            profile=compared,
+            warnings=record.warnings,
+            prices_version=prices_version(rows.offers),
+        )

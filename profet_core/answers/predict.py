@@ -5,31 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Unpack
+from typing import Any, Self, Unpack
 
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from profet_core.answers.by_layers import (
-    NetworkPrediction,
-    NetworkProfile,
-    network_prediction,
-    recorded_transformer,
-)
+from profet_core.answers.by_layers import NetworkPrediction, NetworkProfile, network_prediction, recorded_transformer
 from profet_core.answers.context import Context, Targets, filtered_context, filtered_rows, question_anchor
-from profet_core.answers.documents import GPU_ROW, STEP_ROW, UNKNOWN_OPERATIONS, Keys, keys
+from profet_core.answers.document import Document
 from profet_core.catalog import Catalog
 from profet_core.catalog.collection import prices_version
 from profet_core.catalog.custom_gpus import CustomGpu, SpeedPoint, with_offers_of
 from profet_core.catalog.gpus import FP32, HALF, TF32, canonical, requested_precision
 from profet_core.catalog.instance import machine_with
 from profet_core.ensemble.classes import load_operation_classes
-from profet_core.ensemble.operations import is_set_aside, kind_of
+from profet_core.ensemble.operations import UnknownOperations, is_set_aside, kind_of
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError, ProfetError
 from profet_core.layers.by_name import ByCounts, step_by_counts
 from profet_core.layers.custom_gpu import speed_bounds, with_custom_gpus
 from profet_core.layers.estimate import checkpointed_note
-from profet_core.offers import OfferTable
+from profet_core.offers import GpuRow, OfferTable, StepRow, rows_as
 from profet_core.prediction.checks import (
     Diagnosis,
     check_latency,
@@ -44,7 +39,7 @@ from profet_core.prediction.models import Models
 from profet_core.prediction.predict import PredictOptions, predict
 from profet_core.prediction.scaler import AXIS_RANGE
 from profet_core.prediction.sizes import curves_at, joint_predictions, other_networks, steps_at
-from profet_core.prediction.table import Prediction
+from profet_core.prediction.table import Prediction, Similarity
 from profet_core.prediction.targets import find_anchor
 from profet_core.questions import PredictQuestion, ProfileQuestion, TrainingQuestion
 from profet_core.training.memory import (
@@ -56,7 +51,7 @@ from profet_core.training.memory import (
     recorded_step,
 )
 from profet_profiles import Profile
-from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS
+from profet_profiles.record import DEVICE_PREFIX, HOST_PREFIX, IDLE_OPERATIONS, StepsBasis
 from profet_profiles.units import format_ms, format_significant, positive_number, whole_number
 
 NO_BATCH = "The profile doesn't include its batch size: give the batch size it was recorded at."
@@ -392,22 +387,51 @@ def answer_predict(context: Context, question: PredictQuestion) -> PredictAnswer
     return PredictAnswer(prediction, fits, gpus)
 
 
-def _prices(answer: PredictAnswer) -> str:
-    return prices_version(answer.prediction.predictions.offers)
+class PredictRow(StepRow, frozen=True):
+    """The step on an instance, and what each ensemble member says."""
+
+    members: Mapping[str, float]
 
 
-#: `PredictAnswer` as JSON; an interval is null for a method without one.
-PREDICT_KEYS: Keys = {
-    **keys("anchor anchor_latency_ms method steps steps_basis", "prediction."),
-    "predictions": ("prediction.predictions", {**STEP_ROW, **keys("cost_per_1000_steps_usd members")}),
-    "interval_level": "prediction.interval_level",
-    "unknown_operations": ("prediction.unknown_operations", UNKNOWN_OPERATIONS),
-    **keys("similarity warnings", "prediction."),
-    "gpus": ("gpus", GPU_ROW),
-    "ignored": "profile.ignored",
-    "memory": "fits",
-    "prices_version": _prices,
-}
+class PredictDocument(Document, frozen=True):
+    """`PredictAnswer` as JSON; an interval is null for a method without one."""
+
+    anchor: str
+    anchor_latency_ms: float | None
+    method: str
+    steps: int
+    steps_basis: StepsBasis
+    predictions: Sequence[PredictRow]
+    interval_level: float | None
+    unknown_operations: UnknownOperations
+    similarity: Similarity | None
+    warnings: Sequence[Note]
+    gpus: Sequence[GpuRow]
+    ignored: Sequence[str]
+    memory: Mapping[str, FitAnswer]
+    prices_version: str
+
+    @classmethod
+    def of(cls, record: PredictAnswer) -> Self:
+        """Write an answer."""
+        prediction = record.prediction
+        table = prediction.predictions
+        return cls(
+            anchor=prediction.anchor,
+            anchor_latency_ms=prediction.anchor_latency_ms,
+            method=prediction.method,
+            steps=prediction.steps,
+            steps_basis=prediction.steps_basis,
+            predictions=rows_as(PredictRow, {**table.columns(), "members": table.member_cells}),
+            interval_level=prediction.interval_level,
+            unknown_operations=prediction.unknown_operations,
+            similarity=prediction.similarity,
+            warnings=prediction.warnings,
+            gpus=record.gpus.gpu_rows,
+            ignored=prediction.profile.ignored,
+            memory=record.fits,
+            prices_version=prices_version(table.offers),
+        )
 
 
 class ComparedPrediction(Struct, frozen=True):

@@ -101,10 +101,7 @@ def _shown(advice: Advice) -> list[Plan]:
 
 def _inputs(advice: Advice, source: ReportSource) -> list[tuple[str, str]]:
     limits = advice.limits
-    facts = [
-        ("Profile", "; ".join((source.profile, *source.profile_facts))),
-        ("Training", _training(advice.workload)),
-    ]
+    facts = [("Profile", "; ".join((source.profile, *source.profile_facts))), ("Training", _training(advice.workload))]
     if limits.deadline_s is not None:
         facts.append(("Deadline", format_duration(limits.deadline_s)))
     if limits.budget_usd is not None:

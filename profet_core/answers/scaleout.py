@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from msgspec import Struct, structs
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from profet_core.answers.by_layers import NetworkPrediction
 from profet_core.answers.context import (
@@ -20,18 +20,18 @@ from profet_core.answers.context import (
     named_meta,
     scaleout_model,
 )
-from profet_core.answers.documents import GPU_ROW, Keys, documents, keys
+from profet_core.answers.document import Document
 from profet_core.answers.predict import PredictedTraining, fits_in_training, predicted_training
 from profet_core.catalog.collection import NoOffersError, prices_version
-from profet_core.catalog.instance import RETIRED, Instance, frame_of, machine_with
+from profet_core.catalog.instance import RETIRED, Instance, frame_of, machine_with, offer_cells
 from profet_core.catalog.interconnects import Interconnect, load_interconnects
 from profet_core.errors import InputError, Note
-from profet_core.latency import LEVEL
-from profet_core.offers import OfferStep, OfferTable, cost_usd, joined
+from profet_core.latency import LEVEL, Basis
+from profet_core.offers import OfferStep, OfferTable, RentedRow, cost_usd, joined, rows_as
 from profet_core.prediction.sizes import BATCH_SIZES
-from profet_core.questions import ScaleoutQuestion, TrainingQuestion
+from profet_core.questions import Gradients, ScaleoutQuestion, TrainingQuestion
 from profet_core.training.cost import Workload
-from profet_core.training.memory import FitAnswer, does_not_fit
+from profet_core.training.memory import FitAnswer, Verdict, does_not_fit
 from profet_core.training.plans import Limits, costed, plan_confidence
 from profet_core.training.scaling_model import ScaleoutModel, Strategy
 from profet_core.training.several_gpus import (
@@ -190,86 +190,81 @@ def epoch_limits(question: ScaleoutQuestion) -> Limits:
     return Limits(deadline_h and deadline_h / question.epochs, budget_usd and budget_usd / question.epochs)
 
 
-class HowMany(Struct, frozen=True):
+class HowMany(Document, frozen=True):
     """How many GPUs, of which offer.
 
     Attributes
     ----------
-    plan : the cheapest within the deadline, or the fastest within the budget, with a chance of 90%; without limits,
-        on the machine where the product of time and cost is least.
-    epochs : of the training that limits are for.
-    is_limited, within : whether there are limits, and whether the plan keeps to them.
-    is_given : whether the number of GPUs was given: the plan is the cheapest with so many.
-    more : twice as many machines, if they save more than they cost; None otherwise.
+    within : whether it keeps to the limits, if there are any.
+    batch_sentences : on the images of a step, also with the batch kept the other way, and the usual learning rate.
+    """
+
+    sentence: str
+    instance: str
+    nodes: int
+    epoch_s: float
+    epoch_usd: float
+    gpus: int
+    batch_per_gpu: int
+    batch_size: int
+    epochs: int
+    total_s: float
+    total_usd: float
+    within: bool
+    batch_sentences: tuple[str, ...]
+
+
+def _sentence(question: ScaleoutQuestion, plan: WholeNodePlan, more: WholeNodePlan | None, *, within: bool) -> str:
+    """Say the answer, such as '4 × A100 at Verda: 5.5 min per epoch, $0.47'; `more` : twice as many, if worth it."""
+    sentence = f"{_words(plan)}: {format_time(plan.epoch_s)} per epoch, {format_usd(plan.epoch_usd)}"
+    if not epoch_limits(question).given:
+        why = f"the cheapest {plan.step.gpus}" if question.total_gpus else "more GPUs cost more than they save"
+        if more is not None:
+            time, cost = format_time(more.epoch_s), format_usd(more.epoch_usd)
+            why = f"{more.step.gpus} on {more.nodes} machines: {time}, {cost}"
+        return f"{sentence}; {why}."
+    if (epochs := question.epochs) > 1:
+        total, total_usd = format_time(epochs * plan.epoch_s), format_usd(epochs * plan.epoch_usd)
+        sentence += f"; {epochs} epochs take {total} and cost {total_usd}"
+    if within:
+        return f"{sentence}, within your limits."
+    return f"No number of GPUs keeps to your limits with a chance of 90%. Closest: {sentence}."
+
+
+def _batch_sentences(
+    step: ScaledStep, one_gpu_batch: int, other_batch: float, other: WholeNodePlan | None
+) -> tuple[str, ...]:
+    """Say how many images a step has.
+
+    Parameters
+    ----------
     one_gpu_batch : images per step on one GPU.
     other_batch : images per GPU with the batch kept the other way: one step's images shared by all GPUs instead of as
         many on each, or the reverse.
     other : that plan; None if no step is known at that batch.
     """
-
-    plan: WholeNodePlan
-    epochs: int
-    is_limited: bool
-    within: bool
-    is_given: bool
-    more: WholeNodePlan | None
-    one_gpu_batch: int
-    other_batch: float
-    other: WholeNodePlan | None
-
-    @property
-    def total_s(self) -> float:
-        """Seconds of all epochs."""
-        return self.epochs * self.plan.epoch_s
-
-    @property
-    def total_usd(self) -> float:
-        """Cost of all epochs."""
-        return self.epochs * self.plan.epoch_usd
-
-    @property
-    def sentence(self) -> str:
-        """The answer in one sentence, such as '4 × A100 at Verda: 5.5 min per epoch, $0.47'."""
-        sentence = f"{_words(self.plan)}: {format_time(self.plan.epoch_s)} per epoch, {format_usd(self.plan.epoch_usd)}"
-        if not self.is_limited:
-            why = f"the cheapest {self.plan.step.gpus}" if self.is_given else "more GPUs cost more than they save"
-            if (more := self.more) is not None:
-                time, cost = format_time(more.epoch_s), format_usd(more.epoch_usd)
-                why = f"{more.step.gpus} on {more.nodes} machines: {time}, {cost}"
-            return f"{sentence}; {why}."
-        if self.epochs > 1:
-            sentence += f"; {self.epochs} epochs take {format_time(self.total_s)} and cost {format_usd(self.total_usd)}"
-        if self.within:
-            return f"{sentence}, within your limits."
-        return f"No number of GPUs keeps to your limits with a chance of 90%. Closest: {sentence}."
-
-    @property
-    def batch_sentences(self) -> tuple[str, ...]:
-        """Sentences on the images of a step, also with the batch kept the other way, and the usual learning rate."""
-        step, gpus = self.plan.step, self.plan.step.gpus
-        if gpus == 1:
-            return ()
-        sentence = f"With {step.batch_per_gpu} images per GPU a step has {step.batch_size:,}."
-        if self.other is None:
-            other = (
-                f"Kept at {step.batch_size if self.other_batch > step.batch_per_gpu else self.one_gpu_batch} images in "
-                f"all, each GPU would have {self.other_batch:g}: no step is known at that batch."
-            )
-        else:
-            kept = self.other
-            other = (
-                f"With {kept.step.batch_per_gpu} per GPU, {kept.step.batch_size:,} in all: "
-                f"{format_time(kept.epoch_s)} per epoch, {format_usd(kept.epoch_usd)}."
-            )
-        times = step.batch_size / self.one_gpu_batch
-        if times == 1:
-            return sentence, other, "The learning rate can stay, as a step has as many images as on one GPU."
-        return (
-            sentence,
-            other,
-            f"For {times:g} times the images per step, the usual rule is {times:g} times the learning rate, reached "
-            "over 5 epochs of warm-up (Goyal et al. 2017, arXiv:1706.02677); tested there up to 8,192 images.",
+    if step.gpus == 1:
+        return ()
+    sentence = f"With {step.batch_per_gpu} images per GPU a step has {step.batch_size:,}."
+    if other is None:
+        kept_batch = step.batch_size if other_batch > step.batch_per_gpu else one_gpu_batch
+        kept = (
+            f"Kept at {kept_batch} images in all, each GPU would have {other_batch:g}: no step is known at that batch."
         )
+    else:
+        kept = (
+            f"With {other.step.batch_per_gpu} per GPU, {other.step.batch_size:,} in all: "
+            f"{format_time(other.epoch_s)} per epoch, {format_usd(other.epoch_usd)}."
+        )
+    times = step.batch_size / one_gpu_batch
+    if times == 1:
+        return sentence, kept, "The learning rate can stay, as a step has as many images as on one GPU."
+    return (
+        sentence,
+        kept,
+        f"For {times:g} times the images per step, the usual rule is {times:g} times the learning rate, reached "
+        "over 5 epochs of warm-up (Goyal et al. 2017, arXiv:1706.02677); tested there up to 8,192 images.",
+    )
 
 
 def _product(plan: WholeNodePlan) -> float:
@@ -309,8 +304,16 @@ class ScaledTraining(Struct, frozen=True, kw_only=True):
 
     def to_frame(self) -> Any:
         """One row per number of GPUs, as a `pandas.DataFrame`: step, interval, time and cost of an epoch."""
-        of = {**keys("gpus nodes latency_ms", "step."), **keys("low_ms high_ms", "step.interval.")}
-        return frame_of(documents(self.curve, {**of, **keys("epoch_s epoch_usd over_one")}))
+        names = "gpus", "nodes", "latency_ms", "low_ms", "high_ms", "epoch_s", "epoch_usd", "over_one"
+        return frame_of({name: [getattr(row, name) for row in self.curve_documents] for name in names})
+
+    @property
+    def curve_documents(self) -> list[CurveDocument]:
+        """The curve as JSON."""
+        return [
+            CurveDocument(**_on_gpus(row), over_one=row.over_one, by_strategy_ms=row.by_strategy_ms)
+            for row in self.curve
+        ]
 
 
 def answer_scaleout(context: Context, question: ScaleoutQuestion) -> ScaledTraining:
@@ -495,10 +498,12 @@ class ScaleoutPlans(Struct, frozen=True, dict=True):
         return plan_confidence(plan.plan) >= self.question.offer_filter.least_confidence
 
     @cached_property
-    def how_many(self) -> HowMany | None:
-        """The number of GPUs and the offer to take.
+    def best(self) -> WholeNodePlan | None:
+        """The plan to take; None if no offer has one.
 
-        Several machines only of two GPUs or more, for a given number, or within limits over a known network.
+        The cheapest within the deadline, or the fastest within the budget, with a chance of 90%. Without limits the
+        cheapest with the given number of GPUs, else the one whose product of time and cost is least. Several machines
+        only of two GPUs or more, for a given number, or within limits over a known network.
         """
         question, total = self.question, self.question.total_gpus
         limits = epoch_limits(question)
@@ -515,39 +520,48 @@ class ScaleoutPlans(Struct, frozen=True, dict=True):
             )
         ]
         plans = [plan for plan in self._planned(wanted) if not does_not_fit(plan.fit) and self._is_sure(plan)]
-        if not plans:
-            return None
-        within = [
-            plan
-            for plan in plans
-            if plan.excess <= 1 and (plan.plan.within_limits is None or plan.plan.within_limits >= limits.certainty)
-        ]
+        within = [plan for plan in plans if self._keeps(plan)]
         if not limits.given:
-            best = min(plans, key=lambda plan: plan.epoch_usd if total else _product(plan))
-        elif not within:
-            best = min(plans, key=lambda plan: plan.excess)
-        else:
-            best = min(within, key=lambda plan: plan.epoch_s if limits.deadline_h is None else plan.epoch_usd)
-        gpus, one_gpu_batch = best.step.gpus, self.source.batch_size
-        can_grow = best.offer.gpu_count > 1 and not total and Strategy(question.strategy) is not Strategy.ONE_PROCESS
+            return min(plans, key=lambda plan: plan.epoch_usd if total else _product(plan), default=None)
+        if not within:
+            return min(plans, key=lambda plan: plan.excess, default=None)
+        return min(within, key=lambda plan: plan.epoch_s if limits.deadline_h is None else plan.epoch_usd)
+
+    def _keeps(self, plan: WholeNodePlan) -> bool:
+        """Whether a plan keeps to the limits."""
+        chance = plan.plan.within_limits
+        return plan.excess <= 1 and (chance is None or chance >= epoch_limits(self.question).certainty)
+
+    @cached_property
+    def how_many(self) -> HowMany | None:
+        """The number of GPUs and the offer to take."""
+        question, best = self.question, self.best
+        if best is None:
+            return None
+        gpus, one_gpu_batch, within = best.step.gpus, self.source.batch_size, self._keeps(best)
+        spans = best.offer.gpu_count > 1 and Strategy(question.strategy) is not Strategy.ONE_PROCESS
+        can_grow = spans and not question.total_gpus
         more = next(iter(self._planned([(best.offer, 2 * gpus, None)] if can_grow else [])), None)
         if more is not None and _product(more) >= _product(best):
             more = None
+        other_batch, can = float(one_gpu_batch), True
         if question.global_batch is None:
             other_batch, can = one_gpu_batch / gpus, self._can_divide(one_gpu_batch, gpus)
-        else:
-            other_batch, can = float(one_gpu_batch), True
         other = next(iter(self._planned([(best.offer, gpus, int(other_batch))] if can else [])), None)
         return HowMany(
-            best,
-            question.epochs,
-            limits.given,
-            bool(within),
-            total is not None,
-            more,
-            one_gpu_batch,
-            other_batch,
-            other,
+            sentence=_sentence(question, best, more, within=within),
+            instance=best.offer.name,
+            nodes=best.nodes,
+            epoch_s=best.epoch_s,
+            epoch_usd=best.epoch_usd,
+            gpus=gpus,
+            batch_per_gpu=best.step.batch_per_gpu,
+            batch_size=best.step.batch_size,
+            epochs=question.epochs,
+            total_s=question.epochs * best.epoch_s,
+            total_usd=question.epochs * best.epoch_usd,
+            within=within,
+            batch_sentences=_batch_sentences(best.step, one_gpu_batch, other_batch, other),
         )
 
     def _links(self, offer: Instance) -> Interconnect:
@@ -638,57 +652,132 @@ def stops_paying(times: Sequence[float], costs: Sequence[float]) -> int | None:
     return None
 
 
-def _prices(answer: ScaledTraining) -> str:
-    return prices_version(plan.offer for plan in answer.plans)
+class OnGpusDocument(Document, frozen=True):
+    """A step on a number of GPUs, and an epoch; the fit is of one GPU, null where it is unknown or was measured."""
+
+    gpus: int
+    nodes: int
+    strategy: Strategy
+    batch_per_gpu: int
+    batch_size: int
+    latency_ms: float
+    low_ms: float | None
+    high_ms: float | None
+    images_per_s: float
+    efficiency: float
+    speed_up: float
+    speed_up_low: float | None
+    speed_up_high: float | None
+    one_gpu_ms: float
+    fits_in_memory: Verdict | None
+    largest_batch: int | None
+    epoch_s: float
+    epoch_usd: float | None
 
 
-def _level(_: ScaledTraining) -> float:
-    return LEVEL
+class CurveDocument(OnGpusDocument, frozen=True):
+    """A point of the scaling curve, also with each other strategy."""
+
+    over_one: float | None
+    by_strategy_ms: Mapping[Strategy, float]
 
 
-def _network(answer: ScaledTraining) -> str | None:
-    return answer.network.name or None
+class NodesDocument(OnGpusDocument, frozen=True):
+    """A training on whole machines of an offer."""
+
+    epoch_usd: float
+    instance: str
+    provider: str
+    gpu: str
+    gpu_count: int
+    region: str
+    market: str
+    usd_per_hour: float
+    usd_per_gpu_hour: float
+    as_of: str
+    price_note: str
+    status: str
 
 
-_ON_GPUS: Keys = {
-    **keys("gpus nodes strategy batch_per_gpu batch_size latency_ms", "step."),
-    **keys("low_ms high_ms", "step.interval."),
-    **keys("images_per_s efficiency speed_up", "step."),
-    **{"speed_up_low": "step.speed_up_range.0", "speed_up_high": "step.speed_up_range.1"},
-    "one_gpu_ms": "step.one_gpu_ms",
-    # Of one GPU; null where it is unknown or the step was measured.
-    **{"fits_in_memory": "fit.verdict", "largest_batch": "fit.largest_batch"},
-    **keys("epoch_s epoch_usd"),
-}
-#: `ScaledTraining` as JSON.
-SCALEOUT_KEYS: Keys = {
-    "how_many": (
-        "how_many",
-        {
-            **{"sentence": "sentence", "instance": "plan.offer.name"},
-            **keys("nodes epoch_s epoch_usd", "plan."),
-            **keys("gpus batch_per_gpu batch_size", "plan.step."),
-            **keys("epochs total_s total_usd within batch_sentences"),
-        },
-    ),
-    **{"network": _network, "parameters": "network.count"},
-    **keys("gradients strategy global_batch images validation_images", "question."),
-    **{"instance": "offer.name", "gpu": "gpu"},
-    "one_gpu": ("one_gpu", {key: path for key, path in GPU_ROW.items() if key != "gpu"}),
-    "interconnect": "interconnect",
-    "curve": ("curve", {**_ON_GPUS, **keys("over_one by_strategy_ms")}),
-    "last_paying": "last_paying",
-    "offers": (
-        "plans",
-        {
-            **_ON_GPUS,
-            "instance": "offer.name",
-            **keys("provider gpu gpu_count region market", "offer."),
-            "usd_per_hour": "usd_per_hour",
-            **keys("usd_per_gpu_hour as_of price_note status", "offer."),
-        },
-    ),
-    "interval_level": _level,
-    "warnings": "warnings",
-    "prices_version": _prices,
-}
+def _on_gpus(row: CurveRow | WholeNodePlan) -> dict[str, Any]:
+    """Return the values of an `OnGpusDocument` by their keys."""
+    step, fit = row.step, row.fit
+    speed_up_low, speed_up_high = step.speed_up_range or (None, None)
+    names = "gpus", "nodes", "strategy", "batch_per_gpu", "batch_size", "latency_ms", "images_per_s", "efficiency"
+    return {
+        **{name: getattr(step, name) for name in (*names, "speed_up", "one_gpu_ms")},
+        "low_ms": step.interval and step.interval.low_ms,
+        "high_ms": step.interval and step.interval.high_ms,
+        "speed_up_low": speed_up_low,
+        "speed_up_high": speed_up_high,
+        "fits_in_memory": fit and fit.verdict,
+        "largest_batch": fit and fit.largest_batch,
+        "epoch_s": row.epoch_s,
+        "epoch_usd": row.epoch_usd,
+    }
+
+
+class OneGpuDocument(Document, frozen=True):
+    """One GPU's step."""
+
+    latency_ms: float | None
+    low_ms: float | None
+    high_ms: float | None
+    basis: Basis
+    note: str
+
+
+class ScaleoutDocument(Document, frozen=True):
+    """`ScaledTraining` as JSON."""
+
+    how_many: HowMany | None
+    network: str | None
+    parameters: float
+    gradients: Gradients
+    strategy: Strategy
+    global_batch: int | None
+    images: int
+    validation_images: int
+    instance: str | None
+    gpu: str
+    one_gpu: OneGpuDocument
+    interconnect: Interconnect
+    curve: Sequence[CurveDocument]
+    last_paying: int | None
+    offers: Sequence[NodesDocument]
+    interval_level: float
+    warnings: Sequence[Note]
+    prices_version: str
+
+    @classmethod
+    def of(cls, record: ScaledTraining) -> Self:
+        """Write an answer."""
+        question, offers = record.question, [plan.offer for plan in record.plans]
+        rented = zip(record.plans, rows_as(RentedRow, offer_cells(offers)), strict=True)
+        return cls(
+            how_many=record.how_many,
+            network=record.network.name or None,
+            parameters=record.network.count,
+            gradients=question.gradients,
+            strategy=Strategy(question.strategy),
+            global_batch=question.global_batch,
+            images=question.images,
+            validation_images=question.validation_images,
+            instance=None if record.offer is None else record.offer.name,
+            gpu=record.gpu,
+            one_gpu=rows_as(OneGpuDocument, record.one_gpu.table.columns())[record.one_gpu.number],
+            interconnect=record.interconnect,
+            curve=record.curve_documents,
+            last_paying=record.last_paying,
+            offers=[
+                NodesDocument(
+                    **{**_on_gpus(plan), **asdict(offer), "usd_per_hour": plan.usd_per_hour},
+                    region=plan.offer.region,
+                    market=plan.offer.market,
+                )
+                for plan, offer in rented
+            ],
+            interval_level=LEVEL,
+            warnings=record.warnings,
+            prices_version=prices_version(offers),
+        )

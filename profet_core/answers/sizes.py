@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Self
 
 import numpy as np
 from msgspec import Struct
@@ -10,16 +11,10 @@ from msgspec.structs import replace
 
 from profet_core.answers.advise import AdviseAnswer, node_rows
 from profet_core.answers.context import Context
-from profet_core.answers.documents import Keys, keys
+from profet_core.answers.document import Document
 from profet_core.answers.predict import NO_BATCH, PredictedTraining, fits_in_training, steps_along
 from profet_core.errors import InputError
-from profet_core.prediction.scaler import (
-    KNOTS,
-    ScaleContext,
-    ScaledLatency,
-    axis_range,
-    scale_context,
-)
+from profet_core.prediction.scaler import KNOTS, ScaleContext, ScaledLatency, axis_range, scale_context
 from profet_core.prediction.sizes import scale, scale_curve
 from profet_core.questions import ScaleQuestion
 from profet_core.training.memory import Verdict, does_not_fit
@@ -171,5 +166,15 @@ def answer_scale(
     return replace(scaled, instance=question.instance), curve.tolist()
 
 
-#: `answer_scale`'s as JSON, without the curve.
-SCALE_KEYS: Keys = keys("instance axis at latency_ms", "0.")
+class ScaleDocument(Document, frozen=True):
+    """The latency of `answer_scale` as JSON."""
+
+    instance: str
+    axis: str
+    at: int
+    latency_ms: float
+
+    @classmethod
+    def of(cls, record: tuple[ScaledLatency, Sequence[float]]) -> Self:
+        """Write an answer."""
+        return super().of(record[0])

@@ -170,8 +170,9 @@ def frame_of(columns: Mapping[str, object] | Sequence[Mapping[str, object]]) -> 
 
 def offer_cells(offers: Sequence[Instance]) -> dict[str, list[object]]:
     """Columns of offers: instance and price; US dollars per hour of the whole machine."""
-    columns = ("provider", "gpu", "gpu_count", "region", "market", "usd_per_hour", "status")
-    named = {column: [getattr(offer, column) for offer in offers] for column in columns}
+    machine = "provider", "gpu", "gpu_count", "region", "market"
+    price = "usd_per_hour", "usd_per_gpu_hour", "as_of", "price_note", "status", "source"
+    named = {column: [getattr(offer, column) for offer in offers] for column in (*machine, *price)}
     return {"instance": [offer.name for offer in offers], **named}
 
 

@@ -38,7 +38,7 @@ def column_sums(column_of: Mapping[str, int | None], columns: int) -> np.ndarray
     return sums
 
 
-class UnknownOperations(Struct, frozen=True):
+class UnknownOperations(Struct, frozen=True, forbid_unknown_fields=True):
     """Operations of one profile that a method has not seen in training.
 
     For the documented method, these are operations with unseen names. For the default method, these are operations of
@@ -46,22 +46,19 @@ class UnknownOperations(Struct, frozen=True):
 
     Attributes
     ----------
+    names : all of these operations, sorted.
     mapped : operation -> name of the cluster or class that its time was added to.
     unused : operations without a class or cluster; their time is not used.
     share : their part of the profile's busy (not idle) time, 0 to 1.
     """
 
+    names: tuple[str, ...]
+    share: float
     mapped: Mapping[str, str]
     unused: tuple[str, ...]
-    share: float
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All of these operations, sorted."""
-        return tuple(sorted((*self.mapped, *self.unused)))
 
 
-NO_UNKNOWN_OPERATIONS = UnknownOperations(MappingProxyType({}), (), 0.0)
+NO_UNKNOWN_OPERATIONS = UnknownOperations((), 0.0, MappingProxyType({}), ())
 
 
 def report_unknown(
@@ -71,6 +68,7 @@ def report_unknown(
     mapped = {name: columns[column] for name in unseen if (column := column_of[name]) is not None}
     time_us = sum(profile.operations[name] for name in unseen)
     return UnknownOperations(
+        names=tuple(sorted(unseen)),
         mapped=MappingProxyType(mapped),
         unused=tuple(name for name in unseen if name not in mapped),
         share=time_us / profile.busy_total_us if profile.busy_total_us else 0.0,

@@ -103,18 +103,14 @@ def counted_fit(model: MemoryModel, need: MemoryNeed, batch_size: int, memory_gi
     return FitAnswer(verdict_of(model, chance), chance, largest if largest >= 1 else None, why)
 
 
-class Disagreement(Struct, frozen=True):
+class Disagreement(Struct, frozen=True, forbid_unknown_fields=True):
     """Latency of one instance, from the network's layers and from its profile."""
 
     instance: str
     estimated_ms: float
     profiled_ms: float
+    ratio: float
     overlap: bool | None
-
-    @property
-    def ratio(self) -> float:
-        """The estimate over the profile's."""
-        return self.estimated_ms / self.profiled_ms
 
 
 def disagreements(rows: OfferTable, profiled: Prediction) -> tuple[Disagreement, ...]:
@@ -131,14 +127,16 @@ def disagreements(rows: OfferTable, profiled: Prediction) -> tuple[Disagreement,
         within = other.interval
         low, high = (within.low_ms, within.high_ms) if within else (other.latency_ms, other.latency_ms)
         overlap = low <= row.interval.high_ms and row.interval.low_ms <= high
-        compared.append(Disagreement(row.instance, row.latency_ms, other.latency_ms, overlap))
+        ratio = row.latency_ms / other.latency_ms
+        compared.append(Disagreement(row.instance, row.latency_ms, other.latency_ms, ratio, overlap))
     return tuple(compared)
 
 
 def disagreement_words(compared: Sequence[Disagreement]) -> str:
     """One sentence on the difference between estimate and profile.
 
-    >>> disagreement_words([Disagreement("a", 110, 100, True), Disagreement("b", 120, 100, False)]).partition(";")[0]
+    >>> off = Disagreement("a", 110, 100, 1.1, True), Disagreement("b", 120, 100, 1.2, False)
+    >>> disagreement_words(off).partition(";")[0]
     'The estimate and the profile differ by 15.0% (the median of 2 offers, 20.0% at most)'
     """
     if not compared:

@@ -44,21 +44,21 @@ def without_larger_nodes(plans: Iterable[Plan]) -> list[Plan]:
     return [plan for plan, offer in every if offer.gpu_count == least[offer.gpu] or is_custom(offer)]
 
 
-class Upgrade(Struct, frozen=True):
+class Upgrade(Struct, frozen=True, forbid_unknown_fields=True):
     """A step along the frontier to the next faster plan: hours saved for dollars more, and whether it is faster.
 
     `certainty` is that probability, 0 to 1; None without intervals.
     """
 
-    cheaper: Plan
-    faster: Plan
     extra_usd: float
     saves_h: float
     hours_per_usd: float
     certainty: float | None
+    cheaper: Plan
+    faster: Plan
 
 
-class Dominated(Struct, frozen=True):
+class Dominated(Struct, frozen=True, forbid_unknown_fields=True):
     """A plan whose time and cost another plan beats, with the probability that it does."""
 
     plan: Plan
@@ -140,7 +140,7 @@ class Advice(Struct, frozen=True, dict=True):
             extra_usd = faster.total_usd - cheaper.total_usd
             saves_h = (cheaper.total_s - faster.total_s) / S_PER_HOUR
             certainty = certainty_of(faster, cheaper, Criterion.FASTER)
-            steps.append(Upgrade(cheaper, faster, extra_usd, saves_h, saves_h / extra_usd, certainty))
+            steps.append(Upgrade(extra_usd, saves_h, saves_h / extra_usd, certainty, cheaper, faster))
         return tuple(steps)
 
     @property

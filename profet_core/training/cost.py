@@ -195,6 +195,12 @@ class Breakdown(Struct, frozen=True):
         """US dollars of all parts."""
         return sum(self.parts_usd.values())
 
+    @property
+    def document(self) -> dict[str, float]:
+        """All parts and totals by their keys in JSON."""
+        parts_usd = {f"{name}_usd": usd for name, usd in self.parts_usd.items()}
+        return {**parts_usd, "total_usd": self.total_usd, "total_s": self.total_s}
+
 
 #: A validation step runs forward only. The backward pass takes about two thirds of a training step (two backward
 #: convolutions per forward convolution), so a validation step counts as one third.

@@ -25,7 +25,7 @@ from profet_core.catalog.instance import (
 )
 from profet_core.errors import InputError
 from profet_core.latency import Basis, FloatArray, Values, log_sd_of
-from profet_core.offers import Column, OfferStep, OfferTable, RowSequence, cost_usd, known_or_none, known_values
+from profet_core.offers import OfferStep, OfferTable, RowSequence, cost_usd, known_or_none
 from profet_core.training.cost import Breakdown, Energy, LostTime, Workload
 from profet_core.training.memory import FitAnswer, Verdict
 from profet_profiles.units import MS_PER_S, S_PER_HOUR, TimeUnit, positive_number, shared_time_unit
@@ -205,7 +205,7 @@ class CostTable(RowSequence["Plan"], frozen=True, eq=False, kw_only=True, dict=T
         )
 
     def cheapest_first(self, rows: Sequence[int]) -> np.ndarray:
-        """RowSequence by cost, then by time."""
+        """Rows by cost, then by time."""
         at = np.array(rows, int)
         ordered: np.ndarray = at[np.lexsort((self.total_s[at], self.total_usd[at]))]
         return ordered
@@ -214,39 +214,29 @@ class CostTable(RowSequence["Plan"], frozen=True, eq=False, kw_only=True, dict=T
         """Return the plans of these rows."""
         return [Plan(self, row) for row in rows]
 
+    def columns(self, rows: Sequence[int] | None = None) -> dict[str, Sequence[Any]]:
+        """Columns of all rows, or of some: offer, latency, interval, time and cost; NaN is unknown."""
+        steps, epochs, plans = self.steps, self.by_period[Period.EPOCH], list(self)
+        totals = "total_s", "low_s", "high_s", "total_usd", "low_usd", "high_usd", "in_time", "in_budget", "batch_size"
+        cells = {
+            **steps.columns(),
+            "plan": [offer.label for offer in steps.offers],
+            "gpus": steps.gpus.tolist(),
+            "step_usd": cost_usd(steps.latency_ms, steps.usd_per_hour).tolist(),
+            "images_per_s": (self.batch_size / steps.latency_ms * MS_PER_S).tolist(),
+            "epoch_s": epochs.total_s.tolist(),
+            "epoch_usd": epochs.total_usd.tolist(),
+            **{name: getattr(self, name).tolist() for name in totals},
+            "speedup": ((np.nan if self.anchor_ms is None else self.anchor_ms) / steps.latency_ms).tolist(),
+            "latency_note": steps.columns()["note"],
+            "note": [plan.note for plan in plans],
+            "waiting": (1 - self.gpu_ms / steps.latency_ms).tolist(),
+        }
+        return cells if rows is None else {name: [values[row] for row in rows] for name, values in cells.items()}
+
     def to_frame(self, rows: Sequence[int] | None = None) -> Any:
         """Return the table, or some rows, as a `pandas.DataFrame`: offer, latency, interval, time and cost."""
-        steps, epochs = self.steps, self.by_period[Period.EPOCH]
-        totals = "total_s", "low_s", "high_s", "total_usd", "low_usd", "high_usd", "in_time", "in_budget"
-        frame = frame_of(
-            {
-                **steps.columns(),
-                "step_usd": cost_usd(steps.latency_ms, steps.usd_per_hour),
-                "images_per_s": self.batch_size / steps.latency_ms * MS_PER_S,
-                "epoch_s": epochs.total_s,
-                "epoch_usd": epochs.total_usd,
-                **{name: getattr(self, name) for name in totals},
-                "note": [plan.note for plan in self],
-                "speedup": (np.nan if self.anchor_ms is None else self.anchor_ms) / steps.latency_ms,
-            }
-        )
-        return frame if rows is None else frame.iloc[list(rows)].reset_index(drop=True)
-
-    def column(self, name: str) -> Column:
-        """Return an attribute of all rows; None where it is unknown."""
-        match name:
-            case "row":
-                return self.steps
-            case "offer" | "basis" | "latency_ms" | "cost_per_1000_steps_usd":
-                return self.steps.column(name)
-            case "total_s" | "total_usd" | "in_time" | "in_budget":
-                return known_values(getattr(self, name))
-            case "interval":
-                ends = zip(*(e.tolist() for e in (self.low_s, self.high_s, self.low_usd, self.high_usd)), strict=True)
-                return [
-                    None if math.isnan(high_s) else TotalInterval(low_s, high_s, *usd) for low_s, high_s, *usd in ends
-                ]
-        return super().column(name)
+        return frame_of(self.columns(rows))
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -256,14 +246,23 @@ class CostTable(RowSequence["Plan"], frozen=True, eq=False, kw_only=True, dict=T
         return Plan(self, number)
 
 
-class Plan(Struct, frozen=True):
-    """One training on one offer: a row of a cost table.
+class Plan:
+    """One training on one offer: a row of a cost table. JSON has its label.
 
     You pay for the whole node; the speed is that of one GPU unless all of them train.
     """
 
-    table: CostTable
-    number: int
+    __slots__ = ("number", "table")
+
+    def __init__(self, table: CostTable, number: int) -> None:
+        self.table = table
+        self.number = number
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and self.table is other.table and self.number == other.number
+
+    def __hash__(self) -> int:
+        return hash((id(self.table), self.number))
 
     def per(self, period: Period) -> Plan:
         """Return the plan with time and cost of a period."""
@@ -366,11 +365,6 @@ class Plan(Struct, frozen=True):
     def batch_size(self) -> int:
         """Images per step on all GPUs that train."""
         return int(self.table.batch_size[self.number])
-
-    @property
-    def step_usd(self) -> float:
-        """US dollars per step."""
-        return float(cost_usd(self.latency_ms, self.offer.usd_per_hour))
 
     @property
     def cost_per_1000_steps_usd(self) -> float:

@@ -133,7 +133,7 @@ def why_too_close(certainty: float) -> str:
     return needed if 100 * certainty + PERCENT_ROUNDING >= round(100 * CLOSE_CALL) else ""
 
 
-class Comparison(Struct, frozen=True):
+class Comparison(Struct, frozen=True, forbid_unknown_fields=True):
     """A compared with B; probabilities and endpoints are None where an interval is missing.
 
     Attributes
@@ -142,20 +142,22 @@ class Comparison(Struct, frozen=True):
         cheaper below `break_even_ratio`.
     break_even_usd_per_hour : A is cheaper than B below this price.
     faster, cheaper, dominates : probability that A is; 0.5 for equals.
+    sentences : the same in words, where they are asked for.
     """
 
     a: Plan
     b: Plan
     latency_ratio: float
+    latency_ratio_low: float | None
+    latency_ratio_high: float | None
     break_even_ratio: float
     break_even_usd_per_hour: float
+    break_even_low: float | None
+    break_even_high: float | None
     faster: float | None
     cheaper: float | None
     dominates: float | None
-    latency_ratio_low: float | None
-    latency_ratio_high: float | None
-    break_even_low: float | None
-    break_even_high: float | None
+    sentences: tuple[str, ...]
 
 
 def compare(a: Plan, b: Plan, level: float = LEVEL) -> Comparison:
@@ -184,6 +186,7 @@ def compare(a: Plan, b: Plan, level: float = LEVEL) -> Comparison:
         latency_ratio_high=high,
         break_even_low=high and usd_per_hour / high,
         break_even_high=low and usd_per_hour / low,
+        sentences=(),
     )
 
 
@@ -226,6 +229,11 @@ class Pick(Struct, frozen=True):
         if self.rival is None or self.certainty is None or is_claimed(self.certainty, self.plan, self.rival):
             return None
         return self.rival
+
+    @property
+    def too_close_to_call(self) -> bool:
+        """Whether the runner-up is statistically tied."""
+        return self.close_rival is not None
 
 
 def pick_of(table: CostTable, rows: np.ndarray, criterion: Criterion) -> Pick:
@@ -272,6 +280,11 @@ class WithinLimits(Struct, frozen=True):
     nearest: Plan
     over_s: float
     over_usd: float
+
+    @property
+    def certainty(self) -> float:
+        """Confidence with which the limits must be met."""
+        return self.limits.certainty
 
     @property
     def sure(self) -> Plan | None:

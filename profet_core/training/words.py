@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from profet_core.catalog.collection import is_guess
 from profet_core.catalog.instance import RETIRED, RETIRED_MARK, SPOT, gpu_words
@@ -166,12 +166,7 @@ def answer_sentences(advice: Advice) -> tuple[str, ...]:
 
 
 #: Component of the cost -> as it is called.
-_COMPONENTS = {
-    "training": "training",
-    "interruptions": "interruptions",
-    "start_up": "start-up",
-    "storage": "storage",
-}
+_COMPONENTS = {"training": "training", "interruptions": "interruptions", "start_up": "start-up", "storage": "storage"}
 
 
 def breakdown_line(plan: Plan) -> str:
@@ -183,12 +178,11 @@ def breakdown_line(plan: Plan) -> str:
     return f"{sums} = {format_usd(breakdown.total_usd)} in {format_duration(breakdown.total_s)}"
 
 
-def spot_sentence(plan: Plan, total_s: tuple[float, ...], total_usd: tuple[float, ...], on_demand: Plan | None) -> str:
+def spot_sentence(
+    plan: Plan, interruptions: float, total_s: Sequence[float], total_usd: Sequence[float], on_demand: Plan | None
+) -> str:
     """Say the expected time and cost on a spot machine with interruptions, with ranges, beside those on demand."""
-    number = ""
-    if plan.lost is not None:
-        count = plan.lost.interruptions
-        number = "fewer than 0.1 " if count < 0.1 else f"{format_significant(count, 2)} "
+    number = "fewer than 0.1 " if interruptions < 0.1 else f"{format_significant(interruptions, 2)} "
     (seconds, low_s, high_s), (usd, low_usd, high_usd) = total_s, total_usd
     times, costs = format_duration(seconds), format_usd(usd)
     if format_duration(low_s) != format_duration(high_s):

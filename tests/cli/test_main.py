@@ -154,6 +154,14 @@ def test_too_little_memory_is_one_line(shell):
     assert sum("memory" in line.lower() for line in lines) >= 3, ends
 
 
+def test_a_thread_that_can_t_start_is_too_little_memory(capsys, monkeypatch):
+    def start(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("profet_http.connections.check_address", start)
+    assert main(["app"]) == 1 and "not enough memory" in capsys.readouterr().err
+
+
 def test_a_reader_that_goes_away_is_no_error_and_without_stderr_the_document_stands_alone(shell):
     # `true` is gone before the table is printed.
     assert shell("set -o pipefail; profet {table} | true") == (0, "", "")

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from profet_collect import run
 from profet_core import shipped
-from profet_core.errors import ArtifactError
+from profet_core.errors import ArtifactError, ProfetError
 from profet_core.shipped import CHECKSUMS, shipped_bytes, signed_text
+from profet_profiles import pytorch_events
 
 NAMES = [line.split()[1] for line in CHECKSUMS.read_text().splitlines()]
 
@@ -41,3 +43,22 @@ def test_a_damaged_table_is_one_line(name, damage, monkeypatch, tmp_path, reposi
     with pytest.raises(ArtifactError, match=name) as refused:
         shipped_bytes(name)
     assert "\n" not in str(refused.value) and str(tmp_path) not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("module", "load", "name"),
+    [(pytorch_events, "load_translations", "pytorch_operations.csv"), (run, "quick_workloads", "quick_cells.csv")],
+)
+def test_so_is_a_table_of_another_package(module, load, name, monkeypatch, tmp_path):
+    data = Path(module.__file__).with_name(name).read_bytes()
+    monkeypatch.setattr(module, "__file__", str(tmp_path / "module.py"))
+    read = getattr(module, load).__wrapped__
+    (tmp_path / name).write_bytes(data.replace(b"\n", b"\r\n"))
+    assert read()
+    for damaged in (data[: len(data) // 2], b"", data.replace(b",", b";", 1)):
+        (tmp_path / name).write_bytes(damaged)
+        with pytest.raises(ProfetError, match=name):
+            read()
+    (tmp_path / name).unlink()
+    with pytest.raises(ProfetError, match=name):
+        read()

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +18,7 @@ from msgspec import inspect
 from profet_cli.main import main
 from profet_core import InputError, ProfetError, advise, estimate, predict, read_profile
 from profet_core.answers.context import Context
-from profet_core.answers.documents import plain
+from profet_core.answers.document import json_of
 from profet_core.catalog import load_gpus
 from profet_core.prediction.models import load_samples
 from profet_core.questions import QuestionField, ask, fields_of
@@ -40,10 +39,7 @@ TEXTS = {
     "launch_command": ["python train.py"],
     "instance": ["p4d.24xlarge", "p3.16xlarge", "g4dn.12xlarge"],
 }
-NAMED = {
-    "provider": ["aws", "azure", "gcp", "vast", "verda"],
-    "gpu": ["T4", "V100", "A100", "H100", "RTX 3090"],
-}
+NAMED = {"provider": ["aws", "azure", "gcp", "vast", "verda"], "gpu": ["T4", "V100", "A100", "H100", "RTX 3090"]}
 INSTANCES = ["g4dn.xlarge", "p3.2xlarge", "g5.xlarge", "p4d.24xlarge", "RTX 3090", "A100-SXM4-40GB", "TITAN Xp"]
 USUAL = {
     "images": st.sampled_from([1, 100, 5000, 1_281_167]),
@@ -188,7 +184,7 @@ def by_python(context: Context, command: str, asked: dict) -> object:
     except ProfetError as error:
         assert str(error).isprintable() and str(error)
         return None
-    return json.loads(msgspec.json.encode(answer, enc_hook=plain))
+    return json.loads(json_of(answer))
 
 
 def by_command(command: str, asked: dict) -> object:

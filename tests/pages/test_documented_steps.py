@@ -199,11 +199,7 @@ def latencies(app) -> dict[str, str]:
 def assert_read_as(app, core, profile: Profile, latency_ms: float | None = None) -> None:
     """The answer is that of a profile of the Tesla M60."""
     latencies_ms = core.predict(
-        profile,
-        anchor="g3s.xlarge",
-        profiled_batch=16,
-        latency_ms=latency_ms,
-        without_latency=latency_ms is None,
+        profile, anchor="g3s.xlarge", profiled_batch=16, latency_ms=latency_ms, without_latency=latency_ms is None
     ).latencies_ms
     shown = latencies(app)
     assert shown == {name: format_ms(latencies_ms[name]) for name in shown} and len(shown) > 40

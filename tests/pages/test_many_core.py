@@ -42,11 +42,7 @@ def test_flops_and_the_link_restore_the_view(open_app):
     app = type_in(app, "manycore_test_images", 0)
     asked = scaled_network("own", 2.5e7), ManyCoreTraining(60_000, 0, 15)
     assert_shows(app, *asked)
-    assert link(app) == {
-        "manycore_from": "flops",
-        "manycore_flops": "25000000",
-        "manycore_test_images": "0",
-    }
+    assert link(app) == {"manycore_from": "flops", "manycore_flops": "25000000", "manycore_test_images": "0"}
     assert_shows(open_app("many_core", **link(app)), *asked)
     assert_shows(go(go(app, "about"), "many_core"), *asked)
     # A link of before.

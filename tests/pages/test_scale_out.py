@@ -16,15 +16,7 @@ from profet_core.training.cost import Workload
 from profet_core.training.scaling_model import Strategy
 from profet_core.training.several_gpus import OneGpuStep, scaled_step
 from profet_profiles.units import MS_PER_S, format_ms, format_significant, format_usd, shared_time_unit
-from tests.pages.conftest import (
-    ALL_COLUMNS,
-    as_version_1,
-    has_results,
-    lines,
-    result_rows,
-    say_missing,
-    upload,
-)
+from tests.pages.conftest import ALL_COLUMNS, as_version_1, has_results, lines, result_rows, say_missing, upload
 from ui.words import plain
 
 MODEL = load_models().scaleout

@@ -63,8 +63,7 @@ def test_networks_and_files_are_scaled_by_their_flops(document, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
-    [(b"", "mine.keras: "), (b"kind,channels,pixels\ninput,3,8\nflatten,,\n", "must be from 1000")],
+    ("content", "says"), [(b"", "mine.keras: "), (b"kind,channels,pixels\ninput,3,8\nflatten,,\n", "must be from 1000")]
 )
 def test_a_file_that_can_t_be_read_is_one_line(refused, tmp_path, content, says):
     path = tmp_path / "mine.keras"

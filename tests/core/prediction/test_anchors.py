@@ -89,11 +89,7 @@ def test_an_offer_is_an_anchor_in_its_own_host(models, catalog, offer, instance,
             "a laptop GPU",
             "a laptop GPU",
         ),
-        (
-            ("AMD Instinct MI355X", "NVIDIA T4G", "NVIDIA GB200", ""),
-            "add it as a custom GPU",
-            "Unknown anchor",
-        ),
+        (("AMD Instinct MI355X", "NVIDIA T4G", "NVIDIA GB200", ""), "add it as a custom GPU", "Unknown anchor"),
     ],
 )
 def test_gpu_slices_laptop_gpus_and_gpus_without_specs_are_no_anchors(models, catalog, names, of_profile, of_anchor):

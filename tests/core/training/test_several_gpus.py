@@ -14,10 +14,7 @@ from msgspec.structs import replace
 
 from profet_core import InputError
 from profet_core.answers.advise import answer_advise
-from profet_core.answers.scaleout import (
-    answer_scaleout,
-    batch_per_gpu,
-)
+from profet_core.answers.scaleout import answer_scaleout, batch_per_gpu
 from profet_core.catalog.interconnects import Interconnect, Link, load_interconnects
 from profet_core.errors import Code, Note
 from profet_core.files import shipped_folder
