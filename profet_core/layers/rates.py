@@ -357,7 +357,12 @@ class MeasuredRatios(Struct, frozen=True):
         return near, near * (is_tuned | (self.generations[rows][:, None] == generations[None]))
 
     def corrections(
-        self, name: str, generations: Sequence[float] | FloatArray, modes: Sequence[Mode], batch_size: int, pixels: int
+        self,
+        name: str,
+        generations: Sequence[float] | FloatArray,
+        modes: Sequence[Mode],
+        batch_size: int,
+        pixels: int,
     ) -> tuple[FloatArray, FloatArray]:
         """Log ratios of a network on GPUs of generations, and the shares of the variance that are left, (GPUs,)."""
         everywhere, near, there, row = self.measured_variances if name.startswith(PROFET) else self.variances

@@ -166,7 +166,12 @@ def answer_sentences(advice: Advice) -> tuple[str, ...]:
 
 
 #: Component of the cost -> as it is called.
-_COMPONENTS = {"training": "training", "interruptions": "interruptions", "start_up": "start-up", "storage": "storage"}
+_COMPONENTS = {
+    "training": "training",
+    "interruptions": "interruptions",
+    "start_up": "start-up",
+    "storage": "storage",
+}
 
 
 def breakdown_line(plan: Plan) -> str:
