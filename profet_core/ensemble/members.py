@@ -10,8 +10,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from msgspec import Struct
 
-from profet_core.ensemble.classes import IDLE_CLASS, ClassTimes, load_operation_classes, repair_factor
-from profet_core.ensemble.operations import UnknownOperations
+from profet_core.ensemble.operations import (
+    IDLE_CLASS,
+    ClassTimes,
+    UnknownOperations,
+    load_operation_classes,
+    repair_factor,
+)
 from profet_core.latency import FloatArray, combined_sd, log_sd_of
 from profet_profiles.record import Profile
 from profet_profiles.units import SMALLEST_NUMBER

@@ -19,10 +19,10 @@ from profet_core.catalog.gpus import (
     FP32,
     PLAIN,
     Gpu,
+    host_named,
     is_half,
     requested_precision,
 )
-from profet_core.catalog.hosts import host_named
 from profet_core.catalog.instance import machine_with
 from profet_core.errors import Code, InputError, Note, no_vision
 from profet_core.latency import SMOOTH_MAX_POWER, Basis, combined_sd

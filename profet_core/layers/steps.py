@@ -21,11 +21,11 @@ from profet_core.catalog.gpus import (
     TF32,
     TUNED,
     Gpu,
+    Host,
     has_tensor_cores,
     is_half,
     runs_as,
 )
-from profet_core.catalog.hosts import Host
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import Basis, FloatArray, combined_sd
 from profet_core.layers.measured import StepParts, Steps

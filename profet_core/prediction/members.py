@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from profet_core.catalog import gpu_model
 from profet_core.catalog.gpus import has_tensor_cores
-from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import (
     BAND_WORDS,
     IntervalScale,
@@ -22,7 +21,7 @@ from profet_core.ensemble.members import (
     size_inputs,
     words_of,
 )
-from profet_core.ensemble.operations import UnknownOperations
+from profet_core.ensemble.operations import UnknownOperations, load_operation_classes
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import Basis, FloatArray
 from profet_core.prediction.checks import (

@@ -28,7 +28,7 @@ from profet_core.catalog.gpus import (
     runs_as,
     supported_precisions,
 )
-from profet_core.ensemble.classes import load_operation_classes
+from profet_core.ensemble.operations import load_operation_classes
 from profet_core.errors import Code, Note
 from profet_core.latency import Basis, combined_sd, log_sd_of
 from profet_core.layers.class_times import UNKNOWN_AS, Place, log_class_factors

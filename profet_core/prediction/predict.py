@@ -15,8 +15,8 @@ from profet_core.catalog import Catalog, Instance
 from profet_core.catalog.collection import nearest_instances
 from profet_core.catalog.gpus import AS_PROFILED, CHANNELS_LAST, FP32, HALF, PLAIN, requested_code, requested_precision
 from profet_core.catalog.instance import gpu_words
-from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import ProfileBatch, profile_batch
+from profet_core.ensemble.operations import load_operation_classes
 from profet_core.ensemble.work import StepTimes
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError
 from profet_core.latency import Basis, Estimate, FloatArray, combined_sd, log_sd_of

@@ -9,8 +9,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from profet_core.catalog import Instance
-from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import profile_batch
+from profet_core.ensemble.operations import load_operation_classes
 from profet_core.errors import ArtifactError, Code, InputError, Note
 from profet_core.latency import (
     Basis,

@@ -11,8 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from profet_core.catalog import Instance
-from profet_core.catalog.gpus import AS_PROFILED, Gpu
-from profet_core.catalog.hosts import Host
+from profet_core.catalog.gpus import AS_PROFILED, Gpu, Host
 from profet_core.ensemble.members import BAND_WORDS
 from profet_core.ensemble.operations import UnknownOperations
 from profet_core.errors import Note

@@ -14,8 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from profet_core.catalog import Catalog, Instance, gpu_model
-from profet_core.catalog.gpus import Gpu, is_laptops, is_no_gpu, is_part_of_a_gpu, no_less
-from profet_core.catalog.hosts import Host, host_named
+from profet_core.catalog.gpus import Gpu, Host, host_named, is_laptops, is_no_gpu, is_part_of_a_gpu, no_less
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import Basis, Estimate, FloatArray
 from profet_core.layers.gpu_effects import basis_of, evidence_notes

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from profet_core.ensemble.classes import ClassTimes
 from profet_core.ensemble.members import (
     BAND_WORDS,
     CLASS_RATIO,
@@ -37,6 +36,7 @@ from profet_core.ensemble.members import (
     step_scale,
     words_of,
 )
+from profet_core.ensemble.operations import ClassTimes
 from profet_core.latency import quantile
 
 #: Three device classes, the last idle, and one of the host.

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from profet_core import ProfileMeta
 from profet_core.catalog import load_shipped
-from profet_core.catalog.hosts import host_named
+from profet_core.catalog.gpus import host_named
 from profet_core.errors import InputError, NoPredictionError
 from profet_core.latency import Basis
 from profet_core.layers.by_name import step_by_counts
