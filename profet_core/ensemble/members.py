@@ -332,11 +332,48 @@ def nearest_distance(shares: FloatArray, reference: FloatArray, block: int = 512
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def words_of(distance: float, error_by_distance: Sequence[float]) -> tuple[str, float]:
-    """Name of a distance band, and the mean error of held-out architectures in it, percent.
+#: Name of a distance band -> phrase that compares the profile with the training data.
+_PHRASES = dict(
+    zip(BAND_WORDS, ("similar to", "somewhat different from", "not similar to", "very different from"), strict=True)
+)
 
-    >>> words_of(0.2, (4.0, 6.0, 9.0, 15.0))
-    ('somewhat unlike', 6.0)
+
+class Similarity(Struct, frozen=True):
+    """Similarity of a profile to the training data.
+
+    Attributes
+    ----------
+    distance : to the nearest training profile, in the space of class shares.
+    words : "like the training data", "unlike", ...
+    error_percent : mean error on held-out architectures at this distance.
     """
-    band = int(np.searchsorted(DISTANCE_BANDS, distance))
-    return BAND_WORDS[band], float(error_by_distance[band])
+
+    distance: float
+    words: str
+    error_percent: float
+
+    @classmethod
+    def at(cls, distance: float, error_by_distance: Sequence[float]) -> Similarity:
+        """Similarity at a distance, by the mean errors of held-out architectures in each band, percent.
+
+        >>> Similarity.at(0.2, (4.0, 6.0, 9.0, 15.0)).words
+        'somewhat unlike'
+        """
+        band = int(np.searchsorted(DISTANCE_BANDS, distance))
+        return cls(distance, BAND_WORDS[band], float(error_by_distance[band]))
+
+    @property
+    def is_dissimilar(self) -> bool:
+        """Whether the distance warrants a warning."""
+        return self.words in BAND_WORDS[2:]
+
+    @property
+    def phrase(self) -> str:
+        """Phrase before "the training data" in a sentence."""
+        return _PHRASES[self.words]
+
+    @property
+    def error_words(self) -> str:
+        """The mean error as a phrase; the farthest band is open, so its mean error is a lower bound."""
+        least = "at least " if self.words == BAND_WORDS[-1] else ""
+        return f"{least}{self.error_percent:.0f}%"

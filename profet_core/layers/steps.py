@@ -42,7 +42,7 @@ from profet_core.layers.rates import (
     rate_model_of,
 )
 from profet_core.prediction.models import Models
-from profet_core.prediction.table import StepTable, StepTarget
+from profet_core.prediction.targets import StepTable, StepTarget
 from profet_core.training.memory import CHECKPOINTING
 
 

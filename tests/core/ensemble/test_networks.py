@@ -21,6 +21,7 @@ from profet_core.ensemble.members import (
     MEMBERS,
     TREES,
     IntervalScale,
+    Similarity,
     StepInputs,
     class_latencies,
     class_shares,
@@ -34,7 +35,6 @@ from profet_core.ensemble.members import (
     size_inputs,
     step_inputs,
     step_scale,
-    words_of,
 )
 from profet_core.ensemble.operations import ClassTimes
 from profet_core.latency import quantile
@@ -221,9 +221,9 @@ def test_the_half_width_by_hand_and_at_a_bands_edge():
     np.testing.assert_allclose(scale_features(found_ms, np.array([0.0, 0.1])), expected, rtol=1e-9)
     errors = SCALE.error_by_distance
     for band, edge in enumerate(DISTANCE_BANDS):
-        assert words_of(edge, errors) == (BAND_WORDS[band], errors[band])
-        assert words_of(np.nextafter(edge, 9), errors) == (BAND_WORDS[band + 1], errors[band + 1])
-    assert words_of(0.0, errors) == ("like", 4.0) and words_of(1e9, errors) == ("very unlike", 15.0)
+        for distance, inside in ((edge, band), (np.nextafter(edge, 9), band + 1)):
+            assert Similarity.at(distance, errors) == Similarity(distance, BAND_WORDS[inside], errors[inside])
+    assert Similarity.at(0.0, errors).words == "like" and Similarity.at(1e9, errors).error_percent == 15.0
 
 
 @pytest.mark.parametrize(("distance", "conformal"), [(5.0, 1.0), (1_000.0, 1.0), (1_000.0, 0.0)])

@@ -31,7 +31,7 @@ from profet_core.errors import Code, Note
 from profet_core.layers.by_name import step_by_counts
 from profet_core.prediction.members import Estimates, combine
 from profet_core.prediction.predict import predict
-from profet_core.prediction.table import StepTable, StepTarget
+from profet_core.prediction.targets import StepTable, StepTarget
 from profet_core.questions import ProfileQuestion
 from profet_profiles.record import NO_DEVICE
 from tests.codes import codes
