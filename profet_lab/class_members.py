@@ -12,11 +12,11 @@ import lightgbm
 import numpy as np
 from msgspec import Struct
 
-from profet_core.ensemble.fitted import DenseStack
 from profet_core.ensemble.members import (
     CLASS_RATIO,
     HOMOGENEOUS,
     TREES,
+    DenseStack,
     StepInputs,
     class_latencies,
     member_latency,

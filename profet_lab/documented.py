@@ -20,7 +20,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import mean_absolute_percentage_error, r2_score, root_mean_squared_error
 
-from profet_core.ensemble.fitted import DenseStack
+from profet_core.ensemble.members import DenseStack
 from profet_core.ensemble.operations import FeatureSpec, column_sums
 from profet_core.prediction.members import combine
 from profet_core.prediction.scaler import KNOTS
