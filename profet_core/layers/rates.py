@@ -20,8 +20,7 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from profet_core.catalog.gpus import CHANNELS_LAST, FP32, TF32, TUNED, Gpu, load_gpus
-from profet_core.catalog.hosts import Host
+from profet_core.catalog.gpus import CHANNELS_LAST, FP32, TF32, TUNED, Gpu, Host, load_gpus
 from profet_core.errors import ArtifactError
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder, shown
 from profet_core.latency import FloatArray
