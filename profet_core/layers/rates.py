@@ -555,10 +555,6 @@ class RateModel(Struct, frozen=True, dict=True):
         gpus = {name: row for name, row in {**self.gpus, **effects}.items() if row is not None}
         return replace(self, gpus=MappingProxyType(gpus), made={})
 
-    def is_well_known(self, gpu: str) -> bool:
-        """Whether its measured steps alone say how fast a GPU is."""
-        return gpu in self.gpus and not self.gpus[gpu].log_sd
-
 
 def case_key(case: Case, mode: Mode, batch_size: int) -> str:
     """Return the key of a case in a mode, at a small batch or not.

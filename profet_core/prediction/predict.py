@@ -21,14 +21,7 @@ from profet_core.ensemble.operations import UnknownOperations, load_operation_cl
 from profet_core.ensemble.work import StepTimes
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError
 from profet_core.latency import Basis, Estimate, FloatArray, combined_sd, log_sd_of
-from profet_core.layers.by_name import (
-    TODAYS,
-    Asked,
-    ByCounts,
-    CountedStep,
-    Recorded,
-    inputs_there,
-)
+from profet_core.layers.by_name import TODAYS, Asked, ByCounts, CountedStep, Recorded, inputs_there
 from profet_core.layers.rates import calibrated_gpus, has_rates
 from profet_core.offers import OfferTable
 from profet_core.prediction.checks import (
