@@ -99,7 +99,8 @@ def effects_of_cells(
         steps.append(known_step(model, name, counts, *size, machine, row["batch_latency_ms"]))
     effects = effects_by_steps(model, gpu, steps, MEASURED, model.measured if is_tensorflow else None)
     values = {name: getattr(effects, name) for name in effects.__struct_fields__}
-    return UserEffects(**values, instance=instance, networks=cells["model"].nunique())
+    networks = cells["model"].nunique()
+    return UserEffects(**values, instance=instance, networks=networks, in_tensorflow=is_tensorflow)
 
 
 def _specs(models: Models, name: str) -> Gpu:

@@ -20,7 +20,7 @@ from profet_core.ensemble.members import StepInputs
 from profet_core.ensemble.operations import kind_of
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import FloatArray, combined_sd, smooth_max
-from profet_core.layers.class_times import Place, mapped_inputs
+from profet_core.layers.class_times import CLASS_SHARE, Place, class_work_ms, mapped_inputs
 from profet_core.layers.measured import OF_PROGRAM, Learned, Steps
 from profet_core.layers.network import MAX_PATCH_CONVOLUTIONS, Counts, Elements, Flops, Numbers
 from profet_core.layers.networks import (
@@ -101,13 +101,14 @@ class Asked(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """A step that was recorded, and its uncertainty."""
+    """A step that was recorded, its uncertainty, and what of it the GPU worked, where a profile says that."""
 
     gpu: Gpu
     host: Host
     asked: Asked
     latency_ms: float
     log_sd: float
+    busy_ms: float | None = None
 
 
 class TargetSteps(NamedTuple):
@@ -156,6 +157,20 @@ def _known_name(name: str, counts: Counts) -> str:
     return shared_name(other if alike else name)
 
 
+class ReadTimes(NamedTuple):
+    """Times of groups of classes, milliseconds per unit of work there, and the step's batch and pixel size."""
+
+    groups_ms: FloatArray
+    costs_ms: FloatArray
+    batch_size: int
+    pixels: int
+
+
+#: Error of the GPU's work in a profile; and intervals of read steps on GPUs that PROFET's program measured, over those
+#: of any program: nine of ten hold on PROFET's four GPUs, each in turn as a new one (`profet validate --cells`).
+_BUSY_LOG_SD, _IN_PROGRAM_WIDTH = 0.15, 0.6
+
+
 class CountedStep(Struct, frozen=True):
     """A profile's step by the counts of its network, which its name says, or which are read off the profile.
 
@@ -165,6 +180,7 @@ class CountedStep(Struct, frozen=True):
     counts_at : pixels -> what an image takes; InputError if the network can't be built for it.
     as_measured : whether PROFET's program ran the steps that were recorded.
     latencies_ms : instance -> milliseconds in FP32, where the name is known.
+    read : what the work is read off.
     """
 
     models: Models
@@ -172,9 +188,16 @@ class CountedStep(Struct, frozen=True):
     counts_at: Callable[[int], Counts]
     as_measured: bool
     latencies_ms: Mapping[str, float] = field(default_factory=dict)
+    read: ReadTimes | None = None
 
     def _on(
-        self, asked: Asked, machines: StepMachines, launched_at: tuple[int, int] | None = None, *, is_recorded: bool
+        self,
+        asked: Asked,
+        machines: StepMachines,
+        launched_at: tuple[int, int] | None = None,
+        *,
+        is_recorded: bool,
+        by_classes: bool = False,
     ) -> Steps:
         counts, (precision, code, batch_size, _) = self.counts_at(asked.pixels), asked
         # It ran in FP32 alone.
@@ -197,6 +220,11 @@ class CountedStep(Struct, frozen=True):
             steps = replace(steps, shared_log_sd=OF_PROGRAM * steps.shared_log_sd)
         if self.network:
             return steps
+        if by_classes and (times := self.read) is not None:
+            # Within one program class times say it without the kinds, too.
+            read_step = replace(step, network=self.counts_at(times.pixels), batch_size=times.batch_size)
+            by_classes_ms = class_work_ms(times.groups_ms, times.costs_ms, machines.costs_ms(step))
+            steps = steps.scaled((by_classes_ms / machines.on(read_step).steps.work_ms) ** CLASS_SHARE, 1.0)
         # What was read off class times says what kinds of work there are; how much, the recorded step's time.
         return replace(
             steps,
@@ -213,13 +241,19 @@ class CountedStep(Struct, frozen=True):
         """Return what a recorded step usually takes."""
         return self._usual([recorded]).latency_ms.item()
 
-    def _usual(self, recorded: Sequence[Recorded]) -> Steps:
+    def _in_program(self, gpu: Gpu) -> bool:
+        """Whether PROFET's program was recorded, and ran a GPU's known steps."""
+        measured = calibrated_gpus(self.models).get(gpu.name)
+        is_profets = gpu.name in self.models.transfer.profiled_gpus or (measured is not None and measured.in_tensorflow)
+        return self.as_measured and is_profets
+
+    def _usual(self, recorded: Sequence[Recorded], *, by_classes: bool = False) -> Steps:
         """Return what recorded steps usually take."""
         groups = groupby(recorded, lambda step: (step.asked, self._is_profets(step)))
         usual = []
         for (asked, is_profets), steps in groups:
             machines = machines_of(self.models, [(step.gpu, step.host) for step in steps])
-            usual.append(self._on(asked, machines, is_recorded=is_profets))
+            usual.append(self._on(asked, machines, is_recorded=is_profets, by_classes=by_classes))
         return usual[0] if len(usual) == 1 else Steps.joined(usual)
 
     def program(self, recorded: Recorded) -> Program:
@@ -262,8 +296,22 @@ class CountedStep(Struct, frozen=True):
         program : by how much it differs from today's software.
         as_recorded : in the program that was recorded, by its own rates.
         """
+        profiled = self.models.transfer.profiled_gpus
+        in_program = [as_recorded or (gpu.name not in profiled and self._in_program(gpu)) for gpu, _ in targets]
+        if len(set(in_program)) > 1:
+            return self._apart(targets, asked, recorded, np.array(in_program), program)
+        # Their known steps have the program's time.
+        program = TODAYS if all(in_program) else program
+        by_classes = self.read is not None and all(in_program) and not is_half(asked.precision)
+        by_classes = by_classes and self._in_program(recorded[0].gpu)
         times_ms, log_sds = np.array([(step.latency_ms, step.log_sd) for step in recorded]).T
-        learned = Learned.of(self._usual(recorded), times_ms, log_sds)
+        given = self._usual(recorded, by_classes=by_classes)
+        if by_classes and (busy := [row for row, step in enumerate(recorded) if step.busy_ms]):
+            # In one program what the GPU worked says how much of a step launches are.
+            busy_ms = [min(recorded[row].busy_ms or 0.0, recorded[row].latency_ms) for row in busy]
+            given = Steps.joined([given, given.take(busy).without_launches()])
+            times_ms, log_sds = np.append(times_ms, busy_ms), np.append(log_sds, [_BUSY_LOG_SD] * len(busy))
+        learned = Learned.of(given, times_ms, log_sds)
         machines = machines_of(self.models, targets)
         times, wider_log_sd = math.exp(program.log_times), machines.slower(asked.precision).log_sd
         sizes = list(dict.fromkeys((step.asked.batch_size, step.asked.pixels) for step in recorded))
@@ -271,14 +319,35 @@ class CountedStep(Struct, frozen=True):
         @cache
         def formula(batch_size: int, pixels: int) -> Steps:
             step = asked._replace(batch_size=batch_size, pixels=pixels)
-            return self._on(step, machines, sizes[0], is_recorded=as_recorded).scaled(times, 1.0)
+            steps = self._on(step, machines, sizes[0], is_recorded=as_recorded, by_classes=by_classes)
+            return steps.scaled(times, 1.0)
 
         at = [formula(*size) for size in sizes]
 
         def at_size(batch_size: int, pixels: int) -> TargetSteps:
             steps = learned.on(formula(batch_size, pixels), at)
-            log_sd = combined_sd(steps.log_sd, wider_log_sd, program.log_sd)
+            width = _IN_PROGRAM_WIDTH if by_classes else 1.0
+            log_sd = combined_sd(width * steps.log_sd, wider_log_sd, program.log_sd)
             return TargetSteps(steps.latency_ms, steps.launch_ms, log_sd)
+
+        return at_size
+
+    def _apart(
+        self,
+        targets: Sequence[tuple[Gpu, Host]],
+        asked: Asked,
+        recorded: Sequence[Recorded],
+        in_program: np.ndarray,
+        program: Program,
+    ) -> StepsAt:
+        """Return what `on` does for targets whose known steps the recorded program ran, and for others."""
+        rows = [np.flatnonzero(in_program == is_in) for is_in in (False, True)]
+        parts = [self.on([targets[row] for row in part.tolist()], asked, recorded, program=program) for part in rows]
+
+        def at_size(batch_size: int, pixels: int) -> TargetSteps:
+            columns = zip(*(at(batch_size, pixels) for at in parts), strict=True)
+            in_order = np.argsort(np.concatenate(rows))
+            return TargetSteps(*(np.concatenate(column)[in_order] for column in columns))
 
         return at_size
 
@@ -430,7 +499,9 @@ def read_step(
     if launches_ms is not None:
         kernels = max(launches_ms / math.exp(rate_model_of(models).average.log_launch), 1.0)
     counts = _counts_read(amounts, kernels, batch_size, pixels)
-    return CountedStep(models, "", partial(_by_area, counts), as_measured=not waits_for_loader(profile))
+    gpu = models.transfer.gpus[models.transfer.profiled[anchor].gpu]
+    read = ReadTimes(groups_ms, rate_model_of(models).kept_costs_ms(gpu, Mode.FP32, True), batch_size, pixels)
+    return CountedStep(models, "", partial(_by_area, counts), not waits_for_loader(profile), read=read)
 
 
 #: Layers of a transformer whose profile doesn't tell them: ViT has 222, Swin-T 367.

@@ -57,6 +57,27 @@ def log_group_factors(model: RateModel, here: Place, there: Place) -> FloatArray
     return factors
 
 
+def class_work_ms(groups_ms: FloatArray, here_ms: FloatArray, there_ms: FloatArray) -> FloatArray:
+    """Milliseconds of work in other places by the times of `GROUPS` in one, (places,).
+
+    How classes differ from their mean counts in part: less of it holds on another GPU.
+
+    Parameters
+    ----------
+    here_ms, there_ms : per unit of work of each kind, (kinds,) and (places, kinds).
+    """
+    here_ms, there_ms = _group_work() @ here_ms, there_ms @ _group_work().T
+    logs = np.log(there_ms / here_ms)
+    means = logs.mean(axis=1, keepdims=True)
+    times_ms: FloatArray = np.exp(means + CLASS_SHARE * (logs - means)) @ groups_ms
+    return times_ms
+
+
+#: Part of the differences between classes that holds on another GPU; and of class times, beside the work that is read
+#: off them, in a step there. Chosen on PROFET's four GPUs, each held out (`profet validate --gpus`).
+CLASS_SHARE = 0.5
+
+
 def log_class_factors(model: RateModel, here: Place, there: Place) -> Mapping[str, float]:
     """Class of operations -> logarithm of its time in one place over that in another; those without work have none."""
     factors = log_group_factors(model, here, there).tolist()

@@ -346,6 +346,11 @@ class Steps(StepParts, frozen=True):
         """Return some of the steps."""
         return type(self)(*(values[rows] for values in astuple(self)))
 
+    def without_launches(self) -> Self:
+        """Return the work of the steps alone."""
+        no_ms = np.full(len(self.work_ms), SMALLEST_NUMBER)
+        return replace(self, launch_ms=no_ms, start_ms=no_ms)
+
     def at_launches_of(self, others: Sequence[Steps]) -> Self:
         """Return the same latencies, with the mean launches and starts of other sizes of the steps, if any."""
         if not others:

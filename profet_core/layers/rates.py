@@ -56,6 +56,9 @@ OF_TRANSFORMERS = (*PRODUCTS, "attention score")
 _ON_PLAIN_CORES = ("depthwise convolution",)
 _COMPUTES = np.array([kind in FLOPS and kind not in PRODUCTS for kind in KINDS])
 _ON_TENSOR_CORES = np.array([kind in FLOPS and kind not in (*PRODUCTS, *_ON_PLAIN_CORES) for kind in KINDS])
+#: Kinds of a convolution's own work.
+OF_CONVOLUTIONS = (*FLOPS, "convolution and product outputs", "convolution and product inputs")
+_OF_CONVOLUTIONS = np.isin(KINDS, OF_CONVOLUTIONS)
 _MOVES = np.array([kind in ELEMENTS for kind in KINDS])
 _ENDS = np.array([kind == "kernels" for kind in KINDS])
 #: Kinds that write the tensors of a step; how large they are on average says how much of them a cache holds.
@@ -80,6 +83,7 @@ class Mode(IntEnum):
 
 
 _WITHOUT_TENSOR_CORES = (Mode.FP32, Mode.HALF_PLAIN_CORES)
+_IN_OTHER_CODE = (Mode.HALF_CHANNELS_LAST, Mode.HALF_TUNED)
 
 
 def mode_of(gpu: Gpu, precision: str, code: str) -> Mode:
@@ -247,11 +251,13 @@ class UserEffects(GpuEffects, frozen=True):
     statement : of a custom GPU's speed, in words; empty: steps were measured.
     instance : the machine that ran measured steps.
     networks : number of measured networks.
+    in_tensorflow : whether TensorFlow ran the measured steps, as it ran PROFET's cells.
     """
 
     statement: str = ""
     instance: str = ""
     networks: int = 0
+    in_tensorflow: bool = False
 
     @property
     def steps_words(self) -> str:
@@ -429,7 +435,7 @@ class RateModel(Struct, frozen=True, dict=True):
     checksum: str = ""
     made: dict[tuple[Gpu, Mode, bool], FloatArray] = field(default_factory=dict)
 
-    def _costs_ms(self, gpu: Gpu, mode: Mode, is_measured: bool) -> FloatArray:
+    def kept_costs_ms(self, gpu: Gpu, mode: Mode, is_measured: bool) -> FloatArray:
         """`costs_ms`, kept: of one GPU they are the same for every network."""
         key = gpu, mode, is_measured
         if key not in self.made:
@@ -442,6 +448,10 @@ class RateModel(Struct, frozen=True, dict=True):
         """Milliseconds per unit of work of each kind, (kinds,), of tensors that no cache holds: 1 / the rates."""
         log_tensor_cost = self.on_tensor_cores.get(gpu.compute_capability, 0.0)
         logs = self.log_costs[mode] + framework.log_costs
+        if gpu.compute_capability is None and mode in _IN_OTHER_CODE:
+            # AMD's convolutions are no faster there than those that MIOpen's own tables have.
+            gain = self.log_costs[Mode.HALF] - self.log_costs[mode]
+            logs += np.where(_OF_CONVOLUTIONS, np.maximum(gain, 0.0), 0.0)
         logs = logs + spec_log_costs(self.powers, gpu, mode, log_tensor_cost)
         effects = self.gpus.get(gpu.name)
         if effects is not None:
@@ -498,7 +508,7 @@ class RateModel(Struct, frozen=True, dict=True):
         if len(kinds) > 1:
             work = work[[int(fuses_attention(gpu)) for gpu, _ in targets]]
         costs_ms = np.array(
-            [self._costs_ms(gpu, mode, is_measured) for (gpu, _), mode in zip(targets, modes, strict=True)]
+            [self.kept_costs_ms(gpu, mode, is_measured) for (gpu, _), mode in zip(targets, modes, strict=True)]
         )
         log_launches = [self._log_launch(gpu, is_measured) for gpu, _ in targets]
         hosts = np.array([host.launch for _, host in targets])
@@ -611,12 +621,13 @@ def _users_effects(row: JsonObject) -> UserEffects:
     values = {name: getattr(effects := _effects(row), name) for name in GpuEffects.__struct_fields__}
     if effects.log_sd <= 0:
         raise ValueError("no uncertainty")
-    return UserEffects(**values, instance=str(row["instance"]), networks=int(row["networks"]))
+    instance, networks = str(row["instance"]), int(row["networks"])
+    return UserEffects(**values, instance=instance, networks=networks, in_tensorflow=row["in_tensorflow"] is True)
 
 
 def calibrated_content(effects: UserEffects) -> JsonObject:
     """Measured steps' effects as `calibrated.json` holds them."""
-    names = ("gpu", "instance", "networks", "rows", "log_sd", "log_launch")
+    names = ("gpu", "instance", "networks", "rows", "log_sd", "log_launch", "in_tensorflow")
     return {**{name: getattr(effects, name) for name in names}, "log_costs": effects.log_costs.tolist()}
 
 

@@ -232,6 +232,12 @@ class StepMachines:
             on_gpus = self._made[step] = self._estimated(step)
         return on_gpus
 
+    def costs_ms(self, step: NetworkStep) -> FloatArray:
+        """Milliseconds per unit of work of each kind on each machine, (machines, kinds)."""
+        modes, is_measured = self._modes_of(step), _is_measured(step)
+        pairs = zip(self._gpus, modes, strict=True)
+        return np.array([self._model.kept_costs_ms(gpu, mode, is_measured) for gpu, mode in pairs])
+
     def slower(self, precision: str) -> _WithoutUnits:
         """Return what GPUs without the precision's units do."""
         if (without_units := self._slower.get(precision)) is None:

@@ -14,16 +14,16 @@ from msgspec.structs import replace
 
 from profet_core.catalog.gpus import AS_PROFILED, HALF, PLAIN, TF32, Gpu, runs_as
 from profet_core.ensemble.members import ProfileBatch
+from profet_core.ensemble.work import StepTimes
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import SMOOTH_MAX_POWER, Basis, FloatArray, Values, combined_sd, free_ms, quantile
-from profet_core.layers.by_name import Asked, ByCounts, CountedStep, Program, Recorded, TargetSteps
+from profet_core.layers.by_name import Asked, ByCounts, CountedStep, Program, Recorded, TargetSteps, read_step
 from profet_core.prediction.checks import unattributed_log_sd
 from profet_core.prediction.growth import bridged, log_sizes
 from profet_core.prediction.members import Estimates, floored
 from profet_core.prediction.mixed_precision import gain_log_sd, speedup_note
 from profet_core.prediction.models import Models
 from profet_core.prediction.table import StepTable, StepTarget
-from profet_profiles.record import Profile
 from profet_profiles.units import SMALLEST_NUMBER, format_ms
 
 if TYPE_CHECKING:
@@ -98,17 +98,13 @@ def max_log_ratio(inferred_log_half_width: float = 0.0) -> float:
 
 
 def counted_steps(
-    models: Models,
-    profiles: Sequence[Profile],
-    recorded: Sequence[Recorded],
-    by_counts: ByCounts | None,
-    read: Callable[[int], CountedStep],
+    models: Models, batch: ProfileBatch, recorded: Sequence[Recorded], by_counts: ByCounts | None, times: StepTimes
 ) -> tuple[list[CountedStep], list[list[Note]]]:
     """Count steps where a profile's network and sizes are known, else read them off its class times.
 
     Parameters
     ----------
-    read : by a profile's number, its step by its class times.
+    times : of the profiles on the batch's anchor.
 
     Returns
     -------
@@ -116,8 +112,9 @@ def counted_steps(
     notes : why a network's name is not used.
     """
     counted, notes = list[CountedStep](), list[list[Note]]()
+    is_host_known, launch_ms = np.isfinite(times.host_ms).tolist(), times.launch_ms.tolist()
     by_names: dict[Hashable, tuple[CountedStep | Note | None, float]] = {}
-    for number, (profile, step) in enumerate(zip(profiles, recorded, strict=True)):
+    for number, (profile, step) in enumerate(zip(batch.profiles, recorded, strict=True)):
         # Many profiles may be of one network; only here, as names are visitors'.
         key = profile.meta, profile.file_name, profile.source_format, step.asked
         if by_counts is not None and key not in by_names:
@@ -130,7 +127,10 @@ def counted_steps(
                 steps = f"about {format_ms(here_ms)} on {step.gpu.name}, this one takes {format_ms(step.latency_ms)}"
                 by_name = Note(Code.NETWORK_UNUSED, network=by_name.network, why=f"its step would take {steps}")
         notes.append([by_name] if isinstance(by_name, Note) else [])
-        counted.append(by_name if isinstance(by_name, CountedStep) else read(number))
+        if not isinstance(by_name, CountedStep):
+            launches_ms = launch_ms[number] / step.host.launch if is_host_known[number] else None
+            by_name = read_step(models, batch.anchor, times.groups_ms[number], step, profile, launches_ms)
+        counted.append(by_name)
     return counted, notes
 
 
@@ -177,7 +177,6 @@ class _BothSteps(NamedTuple):
 
 
 _BothStepsAt = Callable[[int, int], _BothSteps]
-_Made = tuple[tuple[StepTarget, ...], tuple[Recorded, ...]]
 
 
 class StepsByCounts(Struct, frozen=True):
@@ -199,7 +198,7 @@ class StepsByCounts(Struct, frozen=True):
     asked: Asked
     doubt: float
     program: Program
-    made: dict[_Made, _BothStepsAt] = field(default_factory=dict)
+    made: list[tuple[tuple[StepTarget, ...], tuple[Recorded, ...], _BothStepsAt]] = field(default_factory=list)
 
     def _follows(self, table: StepTable) -> np.ndarray:
         """Rows whose steps in FP32 or TF32 the table says, (targets,): on GPUs that were profiled, and on the anchor's.
@@ -220,8 +219,10 @@ class StepsByCounts(Struct, frozen=True):
 
     def _on(self, targets: tuple[StepTarget, ...], recorded: tuple[Recorded, ...]) -> _BothStepsAt:
         """Return what makes steps at a size, no slower in half precision than in the default one, no faster in FP32."""
-        if (made := self.made.get(key := (targets, recorded))) is not None:
-            return made
+        # Hundreds of targets are compared faster than hashed.
+        for made_targets, made_recorded, made in self.made:
+            if made_targets == targets and made_recorded == recorded:
+                return made
         places = [(target.gpu, target.host) for target in targets]
         there = self.counted.on(places, self.asked, recorded, program=self.program)
         default = self.asked._replace(precision=AS_PROFILED, training_code=PLAIN)
@@ -237,7 +238,8 @@ class StepsByCounts(Struct, frozen=True):
             usual_ms = usual(batch_size, pixels).latency_ms
             return _BothSteps(steps._replace(latency_ms=bound(steps.latency_ms, usual_ms)), usual_ms)
 
-        return self.made.setdefault(key, at_size)
+        self.made.append((targets, recorded, at_size))
+        return at_size
 
     def in_table(self, table: StepTable, base: StepTable, conversion_log_sd: float) -> StepTable:
         """Return the table of the recorded step.

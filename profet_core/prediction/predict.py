@@ -27,7 +27,6 @@ from profet_core.layers.by_name import (
     CountedStep,
     Recorded,
     inputs_there,
-    read_step,
 )
 from profet_core.layers.rates import calibrated_gpus, has_rates
 from profet_core.prediction.checks import (
@@ -250,12 +249,13 @@ class _Question(Struct, frozen=True):
         batch_sizes = [step.profile.meta.batch_size or _USUAL_BATCH for step in steps]
         copied = np.clip(np.rint(times.pixels(np.array(batch_sizes, float))), *AXIS_RANGE["pixels"])
         by_copy = np.where(times.copy_ms > 0, copied, _PIXELS_WITHOUT_COPY).astype(int).tolist()
-        rows = zip(steps, here.latency_ms.tolist(), here.log_sd.tolist(), batch_sizes, by_copy, strict=True)
-        for step, one_ms, one_log_sd, batch_size, pixels in rows:
+        estimates = np.array([here.latency_ms, here.log_sd, times.work_ms]).T.tolist()
+        rows = zip(steps, estimates, batch_sizes, by_copy, strict=True)
+        for step, (step_ms, log_sd, work_ms), batch_size, pixels in rows:
             code = CHANNELS_LAST if is_tuned(step.profile) else PLAIN
             asked = Asked(step.precision or AS_PROFILED, code, batch_size, step.profile.meta.pixels or pixels)
-            latency_ms = one_ms * math.exp(-step.log_slower)
-            recorded.append(Recorded(gpu, self.anchor.host, asked, latency_ms, max(one_log_sd, MEASURED_LOG_SD)))
+            latency_ms, busy_ms = (ms * math.exp(-step.log_slower) for ms in (step_ms, work_ms))
+            recorded.append(Recorded(gpu, self.anchor.host, asked, latency_ms, max(log_sd, MEASURED_LOG_SD), busy_ms))
         return recorded
 
 
@@ -301,18 +301,13 @@ def _run_stages(question: _Question, steps: Sequence[RecordedStep]) -> _Stages:
         inputs = inputs_there(models, batch.inputs, anchor.gpu, [step.base_precision for step in steps])
         batch, times = replace(batch, inputs=inputs), StepTimes.of(classes, inputs, host_ms)
 
-    def read_by_classes(number: int) -> CountedStep:
-        launches_ms = times.launch_ms[number] / anchor.host.launch if np.isfinite(host_ms[number]) else None
-        groups_ms, profile = times.groups_ms[number], batch.profiles[number]
-        return read_step(models, anchor.instance, groups_ms, on_anchor[number], profile, launches_ms)
-
     # Profiled GPUs, by the documented ensemble or the default members and counts, and from these all others.
     others = [] if anchor.gpu else [name for name in models.instances if name != anchor.instance]
     unused: Sequence[Sequence[Note]] = [()] * len(steps)
     steps_by_counts: Sequence[CountedStep] = ()
     by_name = question.by_counts if method.kind == "classes" else None
     if has_rates(models) or method.kind == "classes":
-        steps_by_counts, unused = counted_steps(models, batch.profiles, on_anchor, by_name, read_by_classes)
+        steps_by_counts, unused = counted_steps(models, batch, on_anchor, by_name, times)
     if method.kind != "classes":
         estimates = documented_estimates(models, method, batch, others)
         table = estimates.in_table(table, layout.plan.profiled)

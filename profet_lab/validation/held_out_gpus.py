@@ -188,8 +188,9 @@ class Judge(NamedTuple):
         """
         medians, places, workload = self.medians, self.places, self.medians.workloads.iloc[row]
         asked = Asked(FP32, PLAIN, int(workload["batch_size"]), int(workload["pixels"]))
-        recorded = Recorded(*places[anchor], asked, float(medians.latency_ms[anchor][row]), MEASURED_LOG_SD)
-        groups_ms = scale * medians.with_latency[anchor].groups_ms[row]
+        times, latency_ms = medians.with_latency[anchor], float(medians.latency_ms[anchor][row])
+        recorded = Recorded(*places[anchor], asked, latency_ms, MEASURED_LOG_SD, times.work_ms[row])
+        groups_ms = scale * times.groups_ms[row]
         counted = read_step(self.models, read_as or anchor, groups_ms, recorded, AS_MEASURED)
         profiled, size = self.models.transfer.profiled_gpus, (workload["model"], asked.pixels, asked.batch_size)
         predicted = [

@@ -12,6 +12,10 @@ import pytest
 from msgspec.structs import replace
 
 from profet_core import ArtifactError, InputError
+from profet_core.catalog.gpus import FP32, PLAIN
+from profet_core.catalog.hosts import host_named
+from profet_core.ensemble.work import GROUPS
+from profet_core.layers.by_name import Asked, Recorded, read_step
 from profet_core.layers.rates import KINDS, rate_model_of
 from profet_core.prediction.models import load_models
 from profet_lab import custom_gpus
@@ -19,6 +23,7 @@ from profet_lab.custom_gpus import calibrate_gpus, check_out, write_calibrated
 from profet_lab.dataset import Dataset, DataSource, InstanceFacts, dataset_from_tables, merged, ordered
 from profet_lab.dataset_files import read_tables
 from profet_lab.measurements.tables import data_folder
+from profet_profiles import Profile
 
 NAME, GPU = "lab-h100", "H100-SXM5-80GB"
 
@@ -102,6 +107,28 @@ def test_twice_as_slow_cells_make_twice_as_slow_steps(with_custom_gpu, models):
     apart = (costs[1].log_costs - costs[0].log_costs)[KINDS.index("convolution")]
     assert apart == pytest.approx(np.log(2), abs=0.1)
     assert costs[0].log_sd < rate_model_of(models).unknown_gpu_log_sd
+
+
+def test_steps_of_measured_gpus_are_the_same_beside_others_and_surer(with_custom_gpu, models):
+    (effects,), _ = calibrate_gpus(with_custom_gpu(), models)
+    (in_pytorch,), _ = calibrate_gpus(with_custom_gpu(change=lambda cells: cells.assign(framework="pytorch")), models)
+    assert (effects.in_tensorflow, in_pytorch.in_tensorflow) == (True, False)
+    gpus, host = models.transfer.gpus, host_named("broadwell")
+    asked, groups_ms = Asked(FP32, PLAIN, 64, 224), np.linspace(5.0, 10.0, len(GROUPS))
+    recorded = Recorded(gpus["Tesla T4"], host, asked, 110.0, 0.02, 95.0)
+
+    def steps(effects, *names):
+        own = models.with_transfer(models.transfer)
+        own.__dict__["rates"] = rate_model_of(models).with_gpus({GPU: effects})
+        step = read_step(own, "g4dn.xlarge", groups_ms, recorded, Profile({"Device_Conv2D": 1.0}))
+        return step.on([(gpus[name], host) for name in names], asked, [recorded])(64, 224)
+
+    other, another = "A100-SXM4-40GB", "L4"
+    together, alone, others = (steps(effects, *names) for names in ((other, GPU, another), (GPU,), (other, another)))
+    assert together.latency_ms[1] == alone.latency_ms[0] and together.log_sd[1] == alone.log_sd[0]
+    np.testing.assert_array_equal(together.latency_ms[[0, 2]], others.latency_ms)
+    # Another program's kernels are less like those that were profiled.
+    assert alone.log_sd[0] < 0.7 * steps(in_pytorch, GPU).log_sd[0]
 
 
 @pytest.fixture

@@ -10,9 +10,10 @@ import pytest
 from profet_core.catalog.gpus import AMP, CHANNELS_LAST, FP32, PLAIN, TF32, load_gpus
 from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import profile_batch
+from profet_core.ensemble.work import GROUPS
 from profet_core.layers.by_name import inputs_there
-from profet_core.layers.class_times import UNKNOWN_AS, Place, log_class_factors, mapped_inputs
-from profet_core.layers.rates import UserEffects, mode_of, rate_model_of
+from profet_core.layers.class_times import UNKNOWN_AS, Place, class_work_ms, log_class_factors, mapped_inputs
+from profet_core.layers.rates import KINDS, UserEffects, mode_of, rate_model_of
 from profet_profiles import Profile
 
 
@@ -29,6 +30,15 @@ def test_a_way_and_back_is_none_and_a_faster_gpu_takes_less_in_every_class(model
     for name, factor in there.items():
         assert factor == pytest.approx(-back[name]) and factor < -math.log(3)
     assert set(log_class_factors(model, slow, slow).values()) == {0.0}
+
+
+def test_work_by_class_times_is_slower_where_its_kinds_are():
+    groups_ms, costs_ms = np.zeros(len(GROUPS)), np.ones(len(KINDS))
+    groups_ms[0], convolutions = 10.0, np.where(np.isin(KINDS, next(iter(GROUPS.values()))), 4.0, 1.0)
+    same, twice, slower = class_work_ms(groups_ms, costs_ms, np.stack([costs_ms, 2 * costs_ms, convolutions]))
+    assert (same, twice) == pytest.approx((10.0, 20.0))
+    # Half of what convolutions take more, over the mean of all groups, counts.
+    assert 20.0 < slower < 40.0
 
 
 def test_half_precision_gains_most_in_convolutions_that_channels_last_runs(models):
