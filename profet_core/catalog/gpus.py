@@ -428,7 +428,7 @@ def supported_precisions(gpu: Gpu) -> tuple[str, ...]:
         FP32: True,
         TF32: gpu.tf32_tensor_dense_tflops is not None,
         AMP: tensor_cores,
-        BF16: tensor_cores and (gpu.compute_capability or _AMPERE) >= _AMPERE,
+        BF16: tensor_cores and gpu.architecture != "CDNA" and (gpu.compute_capability or _AMPERE) >= _AMPERE,
     }
     return tuple(name for name, supported in supports.items() if supported)
 
@@ -474,7 +474,7 @@ def amp_words(gpu: Gpu) -> str:
 
     >>> from profet_core.catalog.gpus import load_gpus
     >>> amp_words(load_gpus()["Tesla T4"])
-    'faster, on tensor cores; BF16 at FP32 speed: no BF16 units'
+    'faster, on tensor cores; BF16 at FP32 speed: no fast BF16 units'
     """
     amp, bf16 = (runs_as(gpu, precision)[1] for precision in (AMP, BF16))
     return "; ".join(filter(None, (amp or "faster, on tensor cores", bf16)))

@@ -55,6 +55,9 @@ OF_TRANSFORMERS = (*PRODUCTS, "attention score")
 _ON_PLAIN_CORES = ("depthwise convolution",)
 _COMPUTES = np.array([kind in FLOPS and kind not in PRODUCTS for kind in KINDS])
 _ON_TENSOR_CORES = np.array([kind in FLOPS and kind not in (*PRODUCTS, *_ON_PLAIN_CORES) for kind in KINDS])
+#: Kinds of a convolution's own work.
+OF_CONVOLUTIONS = (*FLOPS, "convolution and product outputs", "convolution and product inputs")
+_OF_CONVOLUTIONS = np.isin(KINDS, OF_CONVOLUTIONS)
 _MOVES = np.array([kind in ELEMENTS for kind in KINDS])
 _ENDS = np.array([kind == "kernels" for kind in KINDS])
 #: Kinds that write the tensors of a step; how large they are on average says how much of them a cache holds.
@@ -79,6 +82,7 @@ class Mode(IntEnum):
 
 
 _WITHOUT_TENSOR_CORES = (Mode.FP32, Mode.HALF_PLAIN_CORES)
+_IN_OTHER_CODE = (Mode.HALF_CHANNELS_LAST, Mode.HALF_TUNED)
 
 
 def mode_of(gpu: Gpu, precision: str, code: str) -> Mode:
@@ -443,6 +447,10 @@ class RateModel(Struct, frozen=True, dict=True):
         """Milliseconds per unit of work of each kind, (kinds,), of tensors that no cache holds: 1 / the rates."""
         log_tensor_cost = self.on_tensor_cores.get(gpu.compute_capability, 0.0)
         logs = self.log_costs[mode] + framework.log_costs
+        if gpu.compute_capability is None and mode in _IN_OTHER_CODE:
+            # AMD's convolutions are no faster there than those that MIOpen's own tables have.
+            gain = self.log_costs[Mode.HALF] - self.log_costs[mode]
+            logs += np.where(_OF_CONVOLUTIONS, np.maximum(gain, 0.0), 0.0)
         logs = logs + spec_log_costs(self.powers, gpu, mode, log_tensor_cost)
         effects = self.gpus.get(gpu.name)
         if effects is not None:
