@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from profet_core.catalog.gpus import FP32, PLAIN, Gpu, canonical
-from profet_core.catalog.hosts import Host, host_named
+from profet_core.catalog.gpus import FP32, PLAIN, Gpu, Host, canonical, host_named
 from profet_core.errors import InputError
 from profet_core.files import shipped_folder
 from profet_core.layers.gpu_effects import MEASURED, effects_by_steps, known_step
@@ -22,8 +21,7 @@ from profet_core.layers.rates import (
     mode_of,
     rate_model_of,
 )
-from profet_core.prediction.models import Models
-from profet_core.prediction.transfer import CALIBRATED_NAME
+from profet_core.prediction.models import CALIBRATED_NAME, Models
 from profet_lab.dataset import OK, Dataset, merged
 from profet_lab.dataset_files import is_dataset, read_folder
 from profet_lab.measurements.tables import WORKLOAD, DataError

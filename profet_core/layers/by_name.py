@@ -14,8 +14,7 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from profet_core.catalog.gpus import FP32, PLAIN, TF32, Gpu, canonical, is_half
-from profet_core.catalog.hosts import Host
+from profet_core.catalog.gpus import FP32, PLAIN, TF32, Gpu, Host, canonical, is_half
 from profet_core.ensemble.members import StepInputs
 from profet_core.ensemble.operations import kind_of
 from profet_core.errors import Code, InputError, Note

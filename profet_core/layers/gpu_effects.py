@@ -10,12 +10,11 @@ import math
 from collections.abc import Sequence
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from profet_core.catalog.gpus import Gpu
-from profet_core.catalog.hosts import Host, host_named
+from profet_core.catalog.gpus import Gpu, Host, host_named
 from profet_core.errors import Code, Note
 from profet_core.latency import SMOOTH_MAX_POWER, Basis, FloatArray, smooth_max
 from profet_core.layers.network import Counts
@@ -36,9 +35,7 @@ from profet_core.layers.rates import (
     has_rates,
     rate_model_of,
 )
-
-if TYPE_CHECKING:
-    from profet_core.prediction.models import Models
+from profet_core.prediction.models import Models
 
 
 class KnownStep(NamedTuple):

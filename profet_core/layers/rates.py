@@ -14,23 +14,19 @@ from enum import IntEnum, StrEnum
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from profet_core.catalog.gpus import CHANNELS_LAST, FP32, TF32, TUNED, Gpu, load_gpus
-from profet_core.catalog.hosts import Host
+from profet_core.catalog.gpus import CHANNELS_LAST, FP32, TF32, TUNED, Gpu, Host, load_gpus
 from profet_core.errors import ArtifactError
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder, shown
 from profet_core.latency import FloatArray
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import PROFET
-from profet_core.prediction.transfer import CALIBRATED_NAME
-
-if TYPE_CHECKING:
-    from profet_core.prediction.models import Models
+from profet_core.prediction.models import CALIBRATED_NAME, Models
 
 #: Kinds of work: FLOPs, then values that are written, then what a step takes once, whatever its batch.
 FLOPS = (

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from profet_core import InputError
 from profet_core.catalog import load_gpus
 from profet_core.catalog.custom_gpus import CustomGpu, with_offers_of
-from profet_core.catalog.hosts import host_named
+from profet_core.catalog.gpus import host_named
 from profet_core.errors import Code
 from profet_core.latency import Basis
 from profet_core.layers.custom_gpu import with_custom_gpus
