@@ -11,7 +11,7 @@ from profet_cli.files import read_profile_file
 from profet_cli.options import add_format, add_models
 from profet_cli.output import Column, check_not_read, print_json, print_profile_warnings, print_rows, write_output
 from profet_core.answers.predict import Placement, placements
-from profet_core.ensemble.classes import load_operation_classes
+from profet_core.ensemble.operations import load_operation_classes
 from profet_core.errors import InputError, NoPredictionError
 from profet_core.prediction.checks import check_profile, counted, diagnose, read_as, steps_note
 from profet_core.prediction.models import Models, load_models

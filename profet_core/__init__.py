@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from profet_core.offers import OfferTable
     from profet_core.prediction.checks import check_latency
     from profet_core.prediction.models import Models
+    from profet_core.prediction.predict import Prediction
     from profet_core.prediction.scaler import ScaleContext, ScaledLatency, head_share, scale_context
     from profet_core.prediction.sizes import scale, scale_curve
-    from profet_core.prediction.table import Prediction
     from profet_core.training.plans import CostTable, Plan, cost_table
     from profet_profiles import Profile, ProfileMeta, read_profile
 
@@ -48,7 +48,7 @@ _EXPORTS = {
     "profet_core.prediction.models": "Models",
     "profet_core.prediction.scaler": "ScaleContext ScaledLatency head_share scale_context",
     "profet_core.prediction.sizes": "scale scale_curve",
-    "profet_core.prediction.table": "Prediction",
+    "profet_core.prediction.predict": "Prediction",
     "profet_core.training.plans": "CostTable Plan cost_table",
     "profet_profiles": "Profile ProfileMeta read_profile",
 }

@@ -132,7 +132,7 @@ class Code(WordedEnum):
     GENERATION = "generation", "from its specs and published speeds of its generation"
     SPECS_ONLY = "specs_only", "from its specs alone: no training speeds are published for it or its generation"
     NO_TENSOR_CORES = "no_tensor_cores", "AMP at FP32 speed or slower: no tensor cores"
-    NO_BF16 = "no_bf16", "BF16 at FP32 speed: no BF16 units"
+    NO_BF16 = "no_bf16", "BF16 at FP32 speed: no fast BF16 units"
     SPEEDUP = "speedup", "{precision}, {times:.1f} times as fast as {over}"
     FP32_FROM_TF32 = "fp32_from_tf32", "FP32 from the TF32 speed"
     REGIME = "regime", "{text}"

@@ -230,7 +230,9 @@ class ProfileQuestion(StepsQuestion, frozen=True):
     without_latency: Annotated[
         bool, about("ignore the latency in the profile's metadata", instead_of=["latency_ms"])
     ] = False
-    trust_latency: Annotated[bool, about("use the latency even if it doesn't fit the profile")] = False
+    trust_latency: Annotated[
+        bool, about("use the latency even if it doesn't fit the profile", instead_of=["without_latency"])
+    ] = False
     method: Annotated[Text, about("default or profet (the documented ensemble)", "NAME")] = "default"
     profiled_batch: ProfiledBatch = None
     profiled_precision: ProfiledPrecision = None

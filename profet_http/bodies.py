@@ -107,19 +107,19 @@ class Received(Struct, frozen=True):
         return ask(kind, self.values, of_texts=self.of_texts, read=self._read)
 
     def _read(self, field: QuestionField, value: Any, values: Mapping[str, object]) -> object:
-        if not isinstance(value, msgspec.Raw):
+        if isinstance(value, tuple):
             return read_log_guarded(*value) if field.is_log else read_guarded(*value)
-        data = bytes(value)
-        text: str = msgspec.json.decode(data) if data.startswith(b'"') else ""
+        if isinstance(value, msgspec.Raw) and not field.is_log:
+            data = bytes(value)
+            return read_profile(data, field.name) if self.quick else read_guarded(BytesIO(data), field.name)
+        text = value if isinstance(value, str) else ""
         if field.is_log and 0 < len(text) <= MAX_LOG_CHARACTERS:
             return read_log_guarded(text.encode(), field.name)
         if field.name == "profile" and 0 < len(text) <= MAX_TEXT_CHARACTERS:
             if (network := network_called(text, values)) is None:
                 raise InputError(f"Unknown network {text!a}: send a profile, or the name of a network.", field.name)
             return network
-        if field.is_log or not data.startswith((b"{", b"[")):
-            raise InputError(f"{{{field.name}}} must be {field.wanted}.", field.name)
-        return read_profile(data, field.name) if self.quick else read_guarded(BytesIO(data), field.name)
+        raise InputError(f"{{{field.name}}} must be {field.wanted}.", field.name)
 
 
 @asynccontextmanager
@@ -213,13 +213,17 @@ def _texts(items: Iterable[tuple[str, str]]) -> dict[str, object]:
 def _of_json(body: bytes, profiles: Collection[str]) -> Received:
     try:
         parts = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-        given = {name: part if name in profiles else msgspec.json.decode(part) for name, part in parts.items()}
+        # The objects of profiles are read as files are.
+        given: dict[str, object] = {
+            name: part if name in profiles and memoryview(part)[:1] in (b"{", b"[") else msgspec.json.decode(part)
+            for name, part in parts.items()
+        }
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         if isinstance(error, msgspec.ValidationError) and not body.lstrip().startswith(b"{"):
             raise RequestError(UNUSABLE, "The body must be a JSON object, with a field profile.") from None
         raise RequestError(MALFORMED, f"The body can't be read: {error}.") from None
     # Null is as good as no value.
-    given = {name: value for name, value in given.items() if value is not None and bytes(parts[name]) != b"null"}
+    given = {name: value for name, value in given.items() if value is not None}
     return Received(given, of_texts=False, quick=len(body) <= SMALL_JSON_BYTES)
 
 

@@ -10,7 +10,6 @@ import pandas as pd
 from msgspec import Struct
 from sklearn.metrics import r2_score, root_mean_squared_error
 
-from profet_core.ensemble.classes import ClassTimes
 from profet_core.ensemble.members import (
     DISTANCE_BANDS,
     MEMBERS,
@@ -21,6 +20,7 @@ from profet_core.ensemble.members import (
     scale_features,
     step_inputs,
 )
+from profet_core.ensemble.operations import ClassTimes
 from profet_core.latency import quantile
 from profet_core.prediction.members import combine
 from profet_core.prediction.predict import share_transferred

@@ -12,12 +12,11 @@ import lightgbm
 import numpy as np
 from msgspec import Struct
 
-from profet_core.ensemble.classes import IDLE_CLASS
-from profet_core.ensemble.fitted import DenseStack
 from profet_core.ensemble.members import (
     CLASS_RATIO,
     HOMOGENEOUS,
     TREES,
+    DenseStack,
     StepInputs,
     class_latencies,
     member_latency,
@@ -26,6 +25,7 @@ from profet_core.ensemble.members import (
     outputs_of,
     step_scale,
 )
+from profet_core.ensemble.operations import IDLE_CLASS
 from profet_lab.measurements.tables import ClassBank, Pair
 from profet_lab.tasks import Progress
 

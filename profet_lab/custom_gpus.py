@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from profet_core.catalog.gpus import FP32, PLAIN, Gpu, canonical
-from profet_core.catalog.hosts import Host, host_named
+from profet_core.catalog.gpus import FP32, PLAIN, Gpu, Host, canonical, host_named
 from profet_core.errors import InputError
 from profet_core.files import shipped_folder
 from profet_core.layers.gpu_effects import MEASURED, effects_by_steps, known_step

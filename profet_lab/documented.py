@@ -20,8 +20,8 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import mean_absolute_percentage_error, r2_score, root_mean_squared_error
 
-from profet_core.ensemble.fitted import DenseStack
-from profet_core.ensemble.operations import FeatureSpec
+from profet_core.ensemble.members import DenseStack
+from profet_core.ensemble.operations import FeatureSpec, column_sums
 from profet_core.prediction.members import combine
 from profet_core.prediction.scaler import KNOTS
 from profet_lab.class_members import Layer, forward
@@ -153,7 +153,7 @@ def fit_features(measurements: Measurements, rows: np.ndarray) -> FeatureSpec:
 
 def encode_table(spec: FeatureSpec, operations: Sequence[str], times_us: np.ndarray) -> np.ndarray:
     """`spec.encode` for a whole table, shape (rows, operations) -> (rows, features): one matrix product."""
-    return times_us @ spec.sums(spec.place(operations))
+    return times_us @ column_sums(spec.place(operations), len(spec.names))
 
 
 #: Trees and rows a leaf: nine repeats of a workload are near-copies, so leaves of a few rows lose no accuracy (see

@@ -16,8 +16,7 @@ from scipy import sparse
 from scipy.optimize import least_squares
 
 from profet_core.catalog import load_gpus, load_shipped
-from profet_core.catalog.gpus import CHANNELS_LAST, PLAIN, TUNED, Gpu, canonical
-from profet_core.catalog.hosts import Host, host_named
+from profet_core.catalog.gpus import CHANNELS_LAST, PLAIN, TUNED, Gpu, Host, canonical, host_named
 from profet_core.errors import InputError
 from profet_core.latency import SMOOTH_MAX_POWER, smooth_max
 from profet_core.layers.network import Counts

@@ -15,7 +15,7 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, log_expit
 
 from profet_core.catalog import Catalog, load_gpus, load_shipped
-from profet_core.ensemble.classes import load_operation_classes
+from profet_core.ensemble.operations import load_operation_classes
 from profet_core.files import sha256_hex
 from profet_core.training.memory import (
     GIB_PER_VALUE,

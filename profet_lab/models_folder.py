@@ -14,7 +14,7 @@ import numpy as np
 
 from profet_core.catalog.custom_gpus import CUSTOM_GPUS_NAME
 from profet_core.catalog.custom_instances import CUSTOM_NAME
-from profet_core.ensemble.fitted import DenseStack, Fitted, TreeStack, written
+from profet_core.ensemble.members import DenseStack, Fitted, TreeStack, written
 from profet_core.errors import ArtifactError
 from profet_core.files import lock_path, manifest_checksum, only_one, put_aside
 from profet_core.prediction.growth import GROWTH_NAME

@@ -3,7 +3,8 @@
     python -m profet_lab.networks torchvision timm keras ultralytics smp profet
 
 A library's rows are counted from its own definitions, without weights: PyTorch's on the meta device, Keras' from the
-model's JSON. Rows of libraries that aren't named are kept, so that each can be counted where it is installed.
+model's JSON. Rows of networks that aren't counted anew are kept: of libraries that aren't named, so that each can be
+counted where it is installed, and of transformers, which their libraries build for one image size.
 `profet_core/layers/networks.csv.gz` is the same table, a line a network.
 """
 
@@ -49,9 +50,9 @@ def main(libraries: Sequence[str]) -> int:
         print(f"Name libraries: {', '.join(LIBRARIES)}.", file=sys.stderr)
         return 2
     rows = [row for library in libraries for network in _LIBRARIES[library]() for row in _rows(library, *network)]
-    if TABLE.exists():
-        with TABLE.open(encoding="utf-8", newline="") as file:
-            rows += [row for row in csv.DictReader(file) if row["library"] not in libraries]
+    counted = {(row["library"], row["network"]) for row in rows}
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        rows += [row for row in csv.DictReader(file) if (row["library"], row["network"]) not in counted]
     rows.sort(key=lambda row: (LIBRARIES.index(row["library"]), row["network"].lower(), int(row["pixels"])))
     with TABLE.open("w", encoding="utf-8", newline="") as file:
         table = csv.DictWriter(file, COLUMNS, restval="", lineterminator="\n")
@@ -84,14 +85,15 @@ def _rows(
             if pixels == sizes[0]:
                 return
             continue
+        if not counts.is_convolutional:
+            print(f"{library} {name} is not convolutional: its rows are kept")
+            return
         values = {key: round(value) for key, value in zip(VALUE_NAMES, counts.values, strict=True)}
         exact = {key for key in values if library == "profet" or "parameters" in key}
         numbers = {key: str(value) if key in exact else _shown(value) for key, value in values.items()}
-        first = {"default_size": int(pixels == sizes[0]), "checkpoints": checkpoints if pixels == sizes[0] else ""}
+        is_own = pixels == sizes[0]
+        first = {"default_size": int(is_own), "checkpoints": checkpoints if is_own else "", "size_step": "1"}
         yield {"library": library, "network": name, **first, **numbers}
-        if not counts.is_convolutional:
-            # Known by name, to be refused.
-            return
 
 
 def _shown(value: int) -> str:

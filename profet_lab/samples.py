@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from profet_core.catalog import load_catalog, load_gpus
 from profet_core.catalog.gpus import AMP, FP32, PLAIN, Gpu
-from profet_core.ensemble.classes import COPY_CLASS, load_operation_classes
+from profet_core.ensemble.operations import COPY_CLASS, load_operation_classes
 from profet_core.latency import smooth_max
 from profet_core.layers.class_times import UNKNOWN_AS, Place, log_class_factors
 from profet_core.layers.network import Counts

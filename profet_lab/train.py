@@ -16,8 +16,7 @@ import numpy as np
 from msgspec.structs import asdict
 from tqdm import tqdm
 
-from profet_core.ensemble.fitted import Fitted
-from profet_core.ensemble.members import MEMBERS, class_shares
+from profet_core.ensemble.members import MEMBERS, Fitted, class_shares
 from profet_core.ensemble.operations import FeatureSpec
 from profet_core.files import sha256_hex
 from profet_core.prediction.models import MANIFEST_NAME, SCHEMA_VERSION, STACK_CASES

@@ -120,11 +120,10 @@ def test_only_what_is_shipped_is_remembered_for_longer():
                     decorators = {ast.unparse(decorator).partition("(")[0] for decorator in node.decorator_list}
                     if decorators & {"cache", "lru_cache", "functools.cache", "functools.lru_cache", "st.cache_data"}:
                         kept.add(f"{path.relative_to(ROOT)}: {node.name}")
-    # Their arguments are the models' own class names, unique names of networks in the table, and the code's own.
+    # Their arguments are the models' own class names, types of records, unique names of networks in the table, and the code's own.
     shipped = {
-        "profet_core/catalog/tables.py": ["_types_of"],
+        "profet_core/catalog/tables.py": ["_numbers_of", "_types_of"],
         "profet_core/layers/by_name.py": ["_known_name"],
-        "profet_core/layers/steps.py": ["_better_shipped"],
         "profet_core/layers/networks.py": ["_counts_of", "_shared"],
         "profet_core/questions.py": ["fields_of", "_values_of"],
         "profet_core/ensemble/work.py": ["_group_sums"],

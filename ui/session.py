@@ -21,7 +21,7 @@ from profet_core.catalog.interconnects import NAMED_NETWORKS
 from profet_core.layers.estimate import OPTIMIZERS
 from profet_core.layers.measured import step_ms
 from profet_core.layers.networks import MAX_PIXELS, MIN_PIXELS, sized_name
-from profet_core.prediction.scaler import AXIS_RANGE, LARGEST_PIXELS
+from profet_core.prediction.scaler import AXIS_RANGE, LARGEST_PIXELS, SIZE_WORDS
 from profet_core.prediction.targets import anchor_named
 from profet_core.questions import (
     COST_FIELDS,
@@ -46,7 +46,6 @@ from ui.words import ON_PREDICT, sentence
 
 #: Any number above 0.
 ANY_NUMBER = (SMALLEST_NUMBER, LARGEST_NUMBER)
-_AXES = {"batch": "batch size", "pixels": "image size"}
 #: One process for all GPUs needs the number of weight tensors, which no field has.
 STRATEGIES = (Strategy.RING, Strategy.TREE, Strategy.PS_CPU, Strategy.PS_GPU)
 DEFAULT_METHOD = "default"
@@ -451,7 +450,7 @@ class Session:
     )
     #: What Sizes shows, and the GPUs that charts show.
     sizes = Part(
-        axis=one_of(_AXES, "Vary"),
+        axis=one_of(SIZE_WORDS, "Vary"),
         scale=one_of(("log", "linear"), "Scale of the chart"),
         drawn=Setting([], "GPUs in the chart", among=_offered_gpus),
         shows=one_of({"latency": "Latency", "images": "Images/s", "time": "Time", "cost": "Cost"}, "Show"),
@@ -459,7 +458,7 @@ class Session:
     )
     #: Latencies at both ends of an axis, milliseconds, empty: as predicted; and the size between them.
     scaler = Part(
-        scaler_axis=one_of(_AXES, "Vary"),
+        scaler_axis=one_of(SIZE_WORDS, "Vary"),
         scaler_instance=one_of(ORIGINAL, "Target instance", ORIGINAL[-1]),
         scaler_method=one_of({"default": "Default", "profet": "PROFET's polynomial"}, "Method"),
         **{f"scaler_{end}_{axis}": Setting(bounds=ANY_NUMBER) for axis in AXIS_RANGE for end in ("min", "max")},

@@ -43,7 +43,7 @@ def keep_to_itself() -> None:
 
 
 async def run_once() -> None:
-    """Run the first page for a visitor whom nobody is: it is drawn once before the first one comes."""
+    """Run the first page without a visitor, so that the first one's is already drawn."""
     await Runtime.instance().does_script_run_without_error()
 
 

@@ -19,6 +19,7 @@ from profet_core.prediction.scaler import axis_range
 from profet_core.training.cost import MEASURED_EPOCH_FACTOR
 from profet_core.training.several_gpus import MAX_GPUS
 from profet_profiles import VERSION
+from profet_profiles.whole_files import read_signed
 from ui.fields import choice
 from ui.frame import run_page
 from ui.prices import say_whose
@@ -30,6 +31,8 @@ from ui.uploads import max_upload_mb
 from ui.words import one_line_errors, page_path, plain, show_code, show_text
 
 _HERE = Path(__file__)
+#: Of `clouds.csv`; a change of it is signed here.
+_TABLE_SHA256 = "fb3d0238cd519a70aa04f565bb19543e92c06c36db30a762780cbcc4f6f2aba7"
 #: Of a cloud, named one by one.
 _MAX_REGIONS = 3
 
@@ -92,8 +95,8 @@ def _files(_: Resources) -> None:
 def _prices(resources: Resources) -> None:
     st.markdown("On **Predict** you can set your own prices, region, and instances. They apply to your session only.")
     say_whose()
-    with _HERE.with_name("clouds.csv").open(encoding="utf-8", newline="") as file:
-        clouds = {row["cloud"]: row for row in csv.DictReader(file)}
+    text = read_signed(_HERE.with_name("clouds.csv"), _TABLE_SHA256)
+    clouds = {row["cloud"]: row for row in csv.DictReader(text.splitlines())}
     offers = sorted(resources.catalog.all_offers, key=lambda offer: cloud_words(offer.provider).casefold())
     rows = []
     for provider, group in groupby(offers, key=lambda offer: offer.provider):

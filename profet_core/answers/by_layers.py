@@ -33,7 +33,7 @@ from profet_core.prediction.checks import (
     without_input_wait,
 )
 from profet_core.prediction.mixed_precision import is_tuned
-from profet_core.prediction.table import Prediction
+from profet_core.prediction.predict import Prediction
 from profet_core.prediction.targets import anchor_gpu, find_anchor
 from profet_core.questions import PredictQuestion, ProfileQuestion
 from profet_core.training.memory import FitAnswer, Verdict

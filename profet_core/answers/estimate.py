@@ -29,7 +29,7 @@ from profet_core.layers.networks import counts_of, network_name
 from profet_core.layers.steps import NetworkStep, Regime
 from profet_core.offers import GpuRow, StepRow, rows_as
 from profet_core.prediction.checks import read_as
-from profet_core.prediction.table import Prediction
+from profet_core.prediction.predict import Prediction
 from profet_core.questions import EstimateQuestion, ProfileQuestion
 from profet_core.training.cost import Workload
 from profet_core.training.memory import FitAnswer

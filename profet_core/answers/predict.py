@@ -18,8 +18,8 @@ from profet_core.catalog.collection import prices_version
 from profet_core.catalog.custom_gpus import CustomGpu, SpeedPoint, with_offers_of
 from profet_core.catalog.gpus import FP32, HALF, TF32, canonical, requested_precision
 from profet_core.catalog.instance import machine_with
-from profet_core.ensemble.classes import load_operation_classes
-from profet_core.ensemble.operations import UnknownOperations, is_set_aside, kind_of
+from profet_core.ensemble.members import Similarity
+from profet_core.ensemble.operations import UnknownOperations, is_set_aside, kind_of, load_operation_classes
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError, ProfetError
 from profet_core.layers.by_name import ByCounts, step_by_counts
 from profet_core.layers.custom_gpu import speed_bounds, with_custom_gpus
@@ -36,10 +36,9 @@ from profet_core.prediction.checks import (
     refusal,
 )
 from profet_core.prediction.models import Models
-from profet_core.prediction.predict import PredictOptions, predict
+from profet_core.prediction.predict import Prediction, PredictOptions, predict
 from profet_core.prediction.scaler import AXIS_RANGE
 from profet_core.prediction.sizes import curves_at, joint_predictions, other_networks, steps_at
-from profet_core.prediction.table import Prediction, Similarity
 from profet_core.prediction.targets import find_anchor
 from profet_core.questions import PredictQuestion, ProfileQuestion, TrainingQuestion
 from profet_core.training.memory import (

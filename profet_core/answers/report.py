@@ -16,7 +16,7 @@ from profet_core.catalog.instance import date_words, gpu_words
 from profet_core.catalog.launch import Launch, launch_of
 from profet_core.latency import LEVEL, Basis
 from profet_core.prediction.models import Models
-from profet_core.prediction.table import Prediction
+from profet_core.prediction.predict import Prediction
 from profet_core.training.advise import Advice
 from profet_core.training.cost import Workload
 from profet_core.training.plans import MEASURED_ERRORS_PCT, Confidence, Plan, plan_confidence

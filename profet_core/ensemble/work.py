@@ -9,8 +9,8 @@ from types import MappingProxyType
 import numpy as np
 from msgspec import Struct
 
-from profet_core.ensemble.classes import COPY_CLASS, IDLE_CLASS, OperationClasses
 from profet_core.ensemble.members import StepInputs
+from profet_core.ensemble.operations import COPY_CLASS, IDLE_CLASS, OperationClasses
 from profet_core.files import JsonObject, finite_number
 from profet_core.latency import FloatArray, smooth_max
 

@@ -14,8 +14,7 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from profet_core.catalog.gpus import FP32, PLAIN, TF32, Gpu, canonical, is_half
-from profet_core.catalog.hosts import Host
+from profet_core.catalog.gpus import FP32, PLAIN, TF32, Gpu, Host, canonical, is_half
 from profet_core.ensemble.members import StepInputs
 from profet_core.ensemble.operations import kind_of
 from profet_core.errors import Code, InputError, Note
@@ -264,10 +263,7 @@ class CountedStep(Struct, frozen=True):
         """
         if not self.as_measured or not self._is_profets(recorded) or is_half(recorded.asked.precision):
             return TODAYS
-        transfer, asked = (
-            self.models.transfer,
-            recorded.asked._replace(precision=FP32, training_code=PLAIN),
-        )
+        transfer, asked = self.models.transfer, recorded.asked._replace(precision=FP32, training_code=PLAIN)
         profiled = [(transfer.gpus[row.gpu], row.host) for row in transfer.profiled.values()]
         machines = machines_of(self.models, profiled)
         in_program, today = (self._on(asked, machines, is_recorded=is_recorded) for is_recorded in (True, False))

@@ -10,8 +10,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from profet_core.catalog.gpus import Gpu
-from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import StepInputs
+from profet_core.ensemble.operations import load_operation_classes
 from profet_core.ensemble.work import GROUPS
 from profet_core.latency import FloatArray
 from profet_core.layers.rates import KINDS, Mode, RateModel

@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from profet_core.catalog.custom_gpus import CustomGpu, SpeedPoint, ThroughputPoint
-from profet_core.catalog.gpus import FP32, PLAIN, TF32, Gpu, load_gpus
-from profet_core.catalog.hosts import host_named
+from profet_core.catalog.gpus import FP32, PLAIN, TF32, Gpu, host_named, load_gpus
 from profet_core.errors import InputError
 from profet_core.layers.gpu_effects import STATED, effects_by_specs, effects_by_steps, known_step
 from profet_core.layers.network import Counts

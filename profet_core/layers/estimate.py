@@ -19,10 +19,10 @@ from profet_core.catalog.gpus import (
     FP32,
     PLAIN,
     Gpu,
+    host_named,
     is_half,
     requested_precision,
 )
-from profet_core.catalog.hosts import host_named
 from profet_core.catalog.instance import machine_with
 from profet_core.errors import Code, InputError, Note, no_vision
 from profet_core.latency import SMOOTH_MAX_POWER, Basis, combined_sd
@@ -52,8 +52,8 @@ from profet_core.layers.steps import (
 )
 from profet_core.offers import OfferTable, bounds
 from profet_core.prediction.models import Models
-from profet_core.prediction.table import Prediction, StepTable, offer_table
-from profet_core.prediction.targets import offer_targets
+from profet_core.prediction.predict import Prediction
+from profet_core.prediction.targets import StepTable, offer_table, offer_targets
 from profet_core.prediction.transfer import TransferModel
 from profet_core.training.cost import JPEG_IMAGES_PER_S_PER_VCPU
 from profet_core.training.memory import (

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from profet_core.catalog.gpus import Gpu
-from profet_core.catalog.hosts import Host, host_named
+from profet_core.catalog.gpus import Gpu, Host, host_named
 from profet_core.errors import Code, Note
 from profet_core.latency import SMOOTH_MAX_POWER, Basis, FloatArray, smooth_max
 from profet_core.layers.network import Counts

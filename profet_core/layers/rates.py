@@ -20,8 +20,7 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from profet_core.catalog.gpus import CHANNELS_LAST, FP32, TF32, TUNED, Gpu, load_gpus
-from profet_core.catalog.hosts import Host
+from profet_core.catalog.gpus import CHANNELS_LAST, FP32, TF32, TUNED, Gpu, Host, load_gpus
 from profet_core.errors import ArtifactError
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder, shown
 from profet_core.latency import FloatArray
@@ -56,6 +55,9 @@ OF_TRANSFORMERS = (*PRODUCTS, "attention score")
 _ON_PLAIN_CORES = ("depthwise convolution",)
 _COMPUTES = np.array([kind in FLOPS and kind not in PRODUCTS for kind in KINDS])
 _ON_TENSOR_CORES = np.array([kind in FLOPS and kind not in (*PRODUCTS, *_ON_PLAIN_CORES) for kind in KINDS])
+#: Kinds of a convolution's own work.
+OF_CONVOLUTIONS = (*FLOPS, "convolution and product outputs", "convolution and product inputs")
+_OF_CONVOLUTIONS = np.isin(KINDS, OF_CONVOLUTIONS)
 _MOVES = np.array([kind in ELEMENTS for kind in KINDS])
 _ENDS = np.array([kind == "kernels" for kind in KINDS])
 #: Kinds that write the tensors of a step; how large they are on average says how much of them a cache holds.
@@ -80,6 +82,7 @@ class Mode(IntEnum):
 
 
 _WITHOUT_TENSOR_CORES = (Mode.FP32, Mode.HALF_PLAIN_CORES)
+_IN_OTHER_CODE = (Mode.HALF_CHANNELS_LAST, Mode.HALF_TUNED)
 
 
 def mode_of(gpu: Gpu, precision: str, code: str) -> Mode:
@@ -444,6 +447,10 @@ class RateModel(Struct, frozen=True, dict=True):
         """Milliseconds per unit of work of each kind, (kinds,), of tensors that no cache holds: 1 / the rates."""
         log_tensor_cost = self.on_tensor_cores.get(gpu.compute_capability, 0.0)
         logs = self.log_costs[mode] + framework.log_costs
+        if gpu.compute_capability is None and mode in _IN_OTHER_CODE:
+            # AMD's convolutions are no faster there than those that MIOpen's own tables have.
+            gain = self.log_costs[Mode.HALF] - self.log_costs[mode]
+            logs += np.where(_OF_CONVOLUTIONS, np.maximum(gain, 0.0), 0.0)
         logs = logs + spec_log_costs(self.powers, gpu, mode, log_tensor_cost)
         effects = self.gpus.get(gpu.name)
         if effects is not None:
@@ -547,10 +554,6 @@ class RateModel(Struct, frozen=True, dict=True):
         """Return the same rates with effects of some GPUs; None: of a GPU that follows from its specs."""
         gpus = {name: row for name, row in {**self.gpus, **effects}.items() if row is not None}
         return replace(self, gpus=MappingProxyType(gpus), made={})
-
-    def is_well_known(self, gpu: str) -> bool:
-        """Whether its measured steps alone say how fast a GPU is."""
-        return gpu in self.gpus and not self.gpus[gpu].log_sd
 
 
 def case_key(case: Case, mode: Mode, batch_size: int) -> str:

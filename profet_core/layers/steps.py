@@ -21,11 +21,11 @@ from profet_core.catalog.gpus import (
     TF32,
     TUNED,
     Gpu,
+    Host,
     has_tensor_cores,
     is_half,
     runs_as,
 )
-from profet_core.catalog.hosts import Host
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import Basis, FloatArray, combined_sd
 from profet_core.layers.measured import StepParts, Steps
@@ -42,7 +42,7 @@ from profet_core.layers.rates import (
     rate_model_of,
 )
 from profet_core.prediction.models import Models
-from profet_core.prediction.table import StepTable, StepTarget
+from profet_core.prediction.targets import StepTable, StepTarget
 from profet_core.training.memory import CHECKPOINTING
 
 

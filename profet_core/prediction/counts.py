@@ -6,7 +6,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct, field
@@ -23,11 +23,8 @@ from profet_core.prediction.growth import bridged, log_sizes
 from profet_core.prediction.members import Estimates, floored
 from profet_core.prediction.mixed_precision import gain_log_sd, speedup_note
 from profet_core.prediction.models import Models
-from profet_core.prediction.table import StepTable, StepTarget
+from profet_core.prediction.targets import StepTable, StepTarget
 from profet_profiles.units import SMALLEST_NUMBER, format_ms
-
-if TYPE_CHECKING:
-    from profet_core.prediction.table import Prediction
 
 #: The counts' name among the members.
 COUNTS = "counts"
@@ -290,18 +287,22 @@ class StepsByCounts(Struct, frozen=True):
             members={name: values * gained for name, values in table.members.items()},
         )
 
-    def sized(self, predictions: Sequence[Prediction]) -> Callable[[StepTable, int, int], StepTable]:
-        """Return what makes a table of another size, by all recorded steps of the network."""
-        recorded = [(step.by_counts, step.table) for step in predictions if step.by_counts is not None]
+    def sized(
+        self, recorded: Sequence[tuple[StepsByCounts, StepTable, tuple[int | None, int | None]]]
+    ) -> Callable[[StepTable, int, int | None], StepTable]:
+        """Return what makes a table of another size, by all recorded steps of the network, this one first.
+
+        Parameters
+        ----------
+        recorded : with tables, and the sizes that these are said to have.
+        """
         # As if the step had been recorded at the size that its prediction is said to have.
-        stated_sizes = [(step.batch_size or 0, step.pixels or 0) for step in predictions if step.by_counts is not None]
+        _, first, stated = recorded[0]
         of_batch, of_pixels = (
-            ours / theirs if theirs else 1.0
-            for ours, theirs in zip(recorded[0][0].asked[2:], stated_sizes[0], strict=True)
+            ours / theirs if theirs else 1.0 for ours, theirs in zip(self.asked[2:], stated, strict=True)
         )
-        first = recorded[0][1]
         steps_at = self._on(
-            first.targets, tuple(step for steps, _ in recorded for step in (steps.recorded, *steps.others))
+            first.targets, tuple(step for steps, _, _ in recorded for step in (steps.recorded, *steps.others))
         )
 
         def node(batch_size: int, pixels: int) -> FloatArray:
@@ -320,7 +321,7 @@ class StepsByCounts(Struct, frozen=True):
             return (1 - share) * node(below, pixels) + share * node(above, pixels)
 
         points = []
-        for (counted, own), (batch_size, pixels) in zip(recorded, stated_sizes, strict=True):
+        for counted, own, (batch_size, pixels) in recorded:
             size = batch_size or counted.asked.batch_size, pixels or counted.asked.pixels
             at, counted_ms = log_sizes(size[0], size[1] ** 2), by_counts(*size)[0]
             points.append(_Point(at, np.log(own.latency_ms), counted_ms, counted.doubt))
@@ -329,7 +330,8 @@ class StepsByCounts(Struct, frozen=True):
         is_profiled = np.array([target.gpu.name in profiled for target in first.targets]) & self._follows(first)
         rows = np.flatnonzero(first.known & (self._runs_in_half(first) | ~is_profiled))
 
-        def at_size(table: StepTable, batch_size: int, pixels: int) -> StepTable:
+        def at_size(table: StepTable, batch_size: int, pixels: int | None) -> StepTable:
+            pixels = pixels or self.asked.pixels
             try:
                 log_counted_ms, log_launch_ms, log_sd = by_counts(batch_size, pixels)
             except InputError:

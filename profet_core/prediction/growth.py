@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 from msgspec import Struct
 
-from profet_core.ensemble.classes import COPY_CLASS, IDLE_CLASS, OperationClasses
+from profet_core.ensemble.operations import COPY_CLASS, IDLE_CLASS, OperationClasses
 from profet_core.errors import ArtifactError
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
 from profet_core.latency import Estimate, FloatArray, Values, combined_sd, log_sd_of

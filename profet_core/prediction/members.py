@@ -11,18 +11,17 @@ from msgspec.structs import replace
 
 from profet_core.catalog import gpu_model
 from profet_core.catalog.gpus import has_tensor_cores
-from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import (
     BAND_WORDS,
     IntervalScale,
     ProfileBatch,
+    Similarity,
     class_shares,
     member_latency,
     nearest_distance,
     size_inputs,
-    words_of,
 )
-from profet_core.ensemble.operations import UnknownOperations
+from profet_core.ensemble.operations import UnknownOperations, load_operation_classes
 from profet_core.errors import Code, InputError, Note
 from profet_core.latency import Basis, FloatArray
 from profet_core.prediction.checks import (
@@ -33,8 +32,7 @@ from profet_core.prediction.checks import (
 )
 from profet_core.prediction.models import Method, Models
 from profet_core.prediction.scaler import AXIS_RANGE
-from profet_core.prediction.table import Similarity, StepTable
-from profet_core.prediction.targets import Anchor, anchor_gpu
+from profet_core.prediction.targets import Anchor, StepTable, anchor_gpu
 from profet_profiles.profet_json import VERSION_1
 from profet_profiles.record import UNKNOWN_DEVICE_OPERATION, Profile
 from profet_profiles.units import SMALLEST_NUMBER, US_PER_MS, format_ms
@@ -77,8 +75,7 @@ class Estimates(Struct, frozen=True):
         """Similarity of one profile to the training data."""
         if self.scale is None or self.distance is None:
             return None
-        distance = float(self.distance[number])
-        return Similarity(distance, *words_of(distance, self.scale.error_by_distance))
+        return Similarity.at(float(self.distance[number]), self.scale.error_by_distance)
 
     def notes(self, number: int) -> list[Note]:
         """Caveats of one profile's estimates."""

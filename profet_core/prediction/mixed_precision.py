@@ -28,15 +28,14 @@ from profet_core.catalog.gpus import (
     runs_as,
     supported_precisions,
 )
-from profet_core.ensemble.classes import load_operation_classes
+from profet_core.ensemble.operations import load_operation_classes
 from profet_core.errors import Code, Note
 from profet_core.latency import Basis, combined_sd, log_sd_of
 from profet_core.layers.class_times import UNKNOWN_AS, Place, log_class_factors
 from profet_core.layers.rates import WITHOUT_TENSOR_CORES_LOG_SD, mode_of, rate_model_of
 from profet_core.prediction.checks import counted
 from profet_core.prediction.models import Models
-from profet_core.prediction.table import StepTable
-from profet_core.prediction.targets import Anchor, anchor_gpu
+from profet_core.prediction.targets import Anchor, StepTable, anchor_gpu
 from profet_profiles.record import DEVICE_PREFIX, IDLE_OPERATIONS, Profile
 
 #: Assumed half-width of kernels that the models don't know, a compiler's or those for channels-last tensors: a factor

@@ -17,8 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 from msgspec import Struct
 
-from profet_core.ensemble.fitted import Fitted, read_fitted
-from profet_core.ensemble.members import IntervalScale
+from profet_core.ensemble.members import Fitted, IntervalScale, read_fitted
 from profet_core.ensemble.operations import FeatureSpec
 from profet_core.errors import ArtifactError, InputError
 from profet_core.files import (

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
-from typing import TypedDict, Unpack, overload
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 from msgspec import Struct
@@ -15,20 +16,14 @@ from profet_core.catalog import Catalog, Instance
 from profet_core.catalog.collection import nearest_instances
 from profet_core.catalog.gpus import AS_PROFILED, CHANNELS_LAST, FP32, HALF, PLAIN, requested_code, requested_precision
 from profet_core.catalog.instance import gpu_words
-from profet_core.ensemble.classes import load_operation_classes
-from profet_core.ensemble.members import ProfileBatch, profile_batch
+from profet_core.ensemble.members import ProfileBatch, Similarity, profile_batch
+from profet_core.ensemble.operations import UnknownOperations, load_operation_classes
 from profet_core.ensemble.work import StepTimes
 from profet_core.errors import Code, InputError, NoPredictionError, Note, OptionalInputError
 from profet_core.latency import Basis, Estimate, FloatArray, combined_sd, log_sd_of
-from profet_core.layers.by_name import (
-    TODAYS,
-    Asked,
-    ByCounts,
-    CountedStep,
-    Recorded,
-    inputs_there,
-)
+from profet_core.layers.by_name import TODAYS, Asked, ByCounts, CountedStep, Recorded, inputs_there
 from profet_core.layers.rates import calibrated_gpus, has_rates
+from profet_core.offers import OfferTable
 from profet_core.prediction.checks import (
     NO_ANCHOR,
     NO_TRANSFORMER,
@@ -61,12 +56,100 @@ from profet_core.prediction.mixed_precision import (
 )
 from profet_core.prediction.models import Method, Models
 from profet_core.prediction.scaler import AXIS_RANGE
-from profet_core.prediction.table import Prediction, StepTable
-from profet_core.prediction.targets import Anchor, Layout, anchor_gpu, find_anchor, offer_targets
-from profet_profiles.record import STAND_IN, Profile, ProfileMeta
+from profet_core.prediction.targets import (
+    Anchor,
+    Layout,
+    StepTable,
+    anchor_gpu,
+    find_anchor,
+    offer_table,
+    offer_targets,
+)
+from profet_profiles.record import STAND_IN, Profile, ProfileMeta, StepsBasis
 from profet_profiles.units import format_ms, positive_number
 
 NOTHING_MEASURED: Mapping[str, float] = MappingProxyType({})
+
+
+class Prediction(Struct, frozen=True, eq=False, dict=True):
+    """Step latencies of one profiled network on the anchor and on every target.
+
+    Attributes
+    ----------
+    anchor : where the profile was recorded; a GPU without an offer has no row.
+    profile : with its known sizes and the number of steps used for the prediction.
+    table : steps by GPU and host.
+    offers : each offer, and the table's row of all offers with its GPU and host.
+    by_counts : what the counts of its network say of other sizes; None: its network is unknown.
+    checkpointing : whether activations are computed again in the backward pass.
+    precision : of all rows: "fp32", "tf32", "amp" or "bf16"; "as profiled" for each GPU's default of FP32 or TF32.
+    read_by : profiled instance whose models read the profile, if not the anchor; else empty.
+    """
+
+    anchor: str
+    anchor_latency_ms: float | None
+    method: str
+    profile: Profile
+    table: StepTable
+    offers: tuple[tuple[Instance, int], ...]
+    interval_level: float | None
+    unknown_operations: UnknownOperations
+    similarity: Similarity | None
+    warnings: tuple[Note, ...]
+    read_by: str = ""
+    precision: str = AS_PROFILED
+    checkpointing: bool = False
+    by_counts: StepsByCounts | None = None
+
+    @property
+    def steps(self) -> int:
+        """Number of training steps in the profile's file."""
+        return self.profile.steps
+
+    @property
+    def steps_basis(self) -> StepsBasis:
+        """How the number of steps was determined."""
+        return self.profile.steps_basis
+
+    @property
+    def batch_size(self) -> int | None:
+        """Batch size of the profile; None if unknown."""
+        return self.profile.meta.batch_size
+
+    @property
+    def pixels(self) -> int | None:
+        """Height and width of the profile's images; None if unknown."""
+        return self.profile.meta.pixels
+
+    @property
+    def sizes(self) -> tuple[int | None, int | None]:
+        """Batch size and pixels of the profile."""
+        return self.batch_size, self.pixels
+
+    def is_at(self, batch_size: int, pixels: int | None) -> bool:
+        """Whether the profile was recorded at these sizes; pixels None: any pixel size."""
+        return self.batch_size == batch_size and (pixels is None or self.pixels == pixels)
+
+    @property
+    def size_words(self) -> str:
+        """'batch 64' or 'batch 64, 224 pixels'."""
+        pixels = "" if self.pixels is None else f", {self.pixels} pixels"
+        return f"batch {self.batch_size}{pixels}"
+
+    @cached_property
+    def predictions(self) -> OfferTable:
+        """One row per offer, the anchor's first."""
+        return offer_table(self.table, self.offers)
+
+    @property
+    def latencies_ms(self) -> dict[str, float]:
+        """Instance -> latency, for all rows with one."""
+        latencies_ms, has_latency = self.table.latency_ms.tolist(), self.table.known.tolist()
+        return {name: latencies_ms[row] for name, row in self.table.rows(self.offers).items() if has_latency[row]}
+
+    def to_frame(self) -> Any:
+        """One row per instance, as a `pandas.DataFrame`: offer, latency, interval, cost."""
+        return self.predictions.to_frame()
 
 
 class PredictOptions(TypedDict, total=False):

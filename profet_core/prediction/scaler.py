@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 KNOTS = {"batch": (16, 32, 64, 128, 256), "pixels": (32, 64, 128, 224, 256)}
 #: Measured sizes of each axis, without the endpoints.
 INNER_KNOTS = 3
+SIZE_WORDS = {"batch": "batch size", "pixels": "image size"}
 #: Smallest and largest size of each axis in the training data.
 AXIS_RANGE = {axis: (sizes[0], sizes[-1]) for axis, sizes in KNOTS.items()}
 
@@ -52,9 +53,9 @@ def sizes_for(axis: str, recorded: int) -> list[int]:
 def check_size(axis: str, size: object) -> int:
     """`size` as an int within the axis range; InputError for anything else."""
     smallest, largest = axis_range(axis)
-    number = whole_number(f"The {axis} size", size, at_least=0)
+    number = whole_number(f"The {SIZE_WORDS[axis]}", size, at_least=0)
     if not smallest <= number <= largest:
-        raise InputError(f"The {axis} size must be between {smallest} and {largest}, not {number}.")
+        raise InputError(f"The {SIZE_WORDS[axis]} must be between {smallest} and {largest}, not {number}.")
     return number
 
 
@@ -112,7 +113,7 @@ class ScaleContext(Struct, frozen=True):
         (smallest, largest), at = axis_range(axis), check_size(axis, self.known_at)
         if not smallest < at < largest or not low_ms < self.known_ms < high_ms:
             raise InputError(
-                f"The known latency must be at a {axis} size between {smallest} and {largest}, and between "
+                f"The known latency must be at a {SIZE_WORDS[axis]} between {smallest} and {largest}, and between "
                 f"{low_ms:g} and {high_ms:g} ms."
             )
         # Where the curve is level, there is nothing to bend.

@@ -9,8 +9,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from profet_core.catalog import Instance
-from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import profile_batch
+from profet_core.ensemble.operations import load_operation_classes
 from profet_core.errors import ArtifactError, Code, InputError, Note
 from profet_core.latency import (
     Basis,
@@ -31,6 +31,7 @@ from profet_core.prediction.growth import (
     step_signs,
 )
 from profet_core.prediction.models import Models
+from profet_core.prediction.predict import Prediction
 from profet_core.prediction.scaler import (
     AXIS_RANGE,
     LARGEST_PIXELS,
@@ -42,7 +43,7 @@ from profet_core.prediction.scaler import (
     check_ends,
     check_size,
 )
-from profet_core.prediction.table import Prediction, StepTable, offer_table
+from profet_core.prediction.targets import StepTable, offer_table
 from profet_profiles.record import Profile
 from profet_profiles.units import whole_number
 
@@ -302,12 +303,12 @@ def resized(
     sizes = log_sizes([batch for batch, _ in wanted], [_area(size) for _, size in wanted])
     scaled = _scaled(models, models.growth, predictions, sizes)
     sized = []
-    by_counts = next((step.by_counts for step in predictions if step.by_counts is not None), None)
-    at_size = None if by_counts is None else by_counts.sized(predictions)
+    recorded = [(step.by_counts, step.table, step.sizes) for step in predictions if step.by_counts is not None]
+    at_size = recorded[0][0].sized(recorded) if recorded else None
     for place, size in enumerate(wanted):
         table, profiled = scaled.column(place), next((step for step in predictions if step.is_at(*size)), None)
-        if by_counts is not None and at_size is not None and (profiled is None or len(predictions) > 1):
-            table = at_size(table, size[0], size[1] or by_counts.asked.pixels)
+        if at_size is not None and (profiled is None or len(predictions) > 1):
+            table = at_size(table, *size)
         if profiled is not None:
             table = profiled.table if len(predictions) == 1 else table.merged(profiled.table, profiled.table.known)
         sized.append(table)

@@ -1,12 +1,12 @@
-"""Where a profile was recorded, which GPU and host each offer runs on, and the rows of a prediction's table."""
+"""Where a profile was recorded, which GPU and host each offer runs on, and the table of steps that stages share."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 from weakref import ref
 
 import numpy as np
@@ -14,18 +14,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from profet_core.catalog import Catalog, Instance, gpu_model
-from profet_core.catalog.gpus import Gpu, is_laptops, is_no_gpu, is_part_of_a_gpu, no_less
-from profet_core.catalog.hosts import Host, host_named
+from profet_core.catalog.gpus import Gpu, Host, host_named, is_laptops, is_no_gpu, is_part_of_a_gpu, no_less
 from profet_core.errors import Code, InputError, Note
-from profet_core.latency import Basis, Estimate, FloatArray
+from profet_core.latency import Basis, Estimate, FloatArray, Values, combined_sd
 from profet_core.layers.gpu_effects import basis_of, evidence_notes
 from profet_core.layers.rates import calibrated_gpus, has_rates, rate_model_of
-from profet_core.prediction.table import StepTable, StepTarget
+from profet_core.offers import OfferTable, is_limited_by_host, taken
 
 if TYPE_CHECKING:
     from profet_core.prediction.models import Models
 
-
+T = TypeVar("T")
 _ADD_IT = "add it as a custom GPU with that name."
 _NO_GPU = "an accelerator that is no GPU, and the models support GPUs only: record the step on a GPU."
 _NO_WHOLE_GPU = "a GPU slice: record the step on a whole GPU."
@@ -138,6 +137,203 @@ def anchor_in_text(models: Models, catalog: Catalog, text: str) -> str | None:
     instances = {name.partition(".")[0]: name for name in anchor_names(models) if name in catalog}
     anchors = {instances.get(word.lower()) or anchor_named(models, catalog, word) for word in words} - {None}
     return anchors.pop() if len(anchors) == 1 else None
+
+
+class StepTarget(NamedTuple):
+    """What a step runs on: any machine with this GPU and host, or one `instance` whose own steps are known.
+
+    Such instances are the anchor and the profiled ones; "" stands for all others.
+    """
+
+    gpu: Gpu
+    host: Host
+    instance: str = ""
+
+
+class StepTable(Struct, frozen=True, eq=False):
+    """Steps on targets.
+
+    Arrays have shape (targets,) for one profile and size, else (targets, profiles) or (targets, sizes). NaN stands for
+    unknown.
+
+    Attributes
+    ----------
+    targets : keys of the rows.
+    latency_ms : milliseconds per training step.
+    log_sd : standard deviation of the latency's logarithm; 0 for a measurement.
+    basis, notes : of each target.
+    relative_to, relative_log_sd : instance whose latency shares errors with the target's, "" for none, and the log
+        standard deviation of the ratio of both.
+    free_ms, launch_ms : parts of a latency by rates, which is their smooth maximum: without the host's limit, and what
+        the host's launches bound it to; NaN if it has none.
+    members : ensemble member -> its latencies.
+    """
+
+    targets: tuple[StepTarget, ...]
+    latency_ms: FloatArray
+    log_sd: FloatArray
+    basis: tuple[Basis, ...]
+    notes: tuple[tuple[Note, ...], ...]
+    relative_to: tuple[str, ...]
+    relative_log_sd: FloatArray
+    free_ms: FloatArray
+    launch_ms: FloatArray
+    members: Mapping[str, FloatArray]
+
+    @classmethod
+    def unknown(cls, targets: tuple[StepTarget, ...], *columns: int) -> StepTable:
+        """Make a table without latencies; `columns`: number of profiles or sizes."""
+        rows, shape = len(targets), (len(targets), *columns)
+        nothing = np.full(shape, np.nan)
+        return cls(
+            targets=targets,
+            latency_ms=nothing,
+            log_sd=nothing,
+            basis=(Basis.MEASURED,) * rows,
+            notes=((),) * rows,
+            relative_to=("",) * rows,
+            relative_log_sd=nothing,
+            free_ms=nothing,
+            launch_ms=nothing,
+            members={},
+        )
+
+    @property
+    def known(self) -> np.ndarray:
+        """Whether a latency is known, boolean of the same shape."""
+        return ~np.isnan(self.latency_ms)
+
+    def rows(self, offers: Iterable[tuple[Instance, int]]) -> dict[str, int]:
+        """Instance -> its row: one of its own, else the one of all with its GPU and host."""
+        own = {target.instance: row for row, target in enumerate(self.targets) if target.instance}
+        return {offer.name: own.get(offer.name, row) for offer, row in offers}
+
+    def with_rows(
+        self,
+        at: Sequence[int],
+        *,
+        latency_ms: Values | None = None,
+        log_sd: Values | None = None,
+        basis: Sequence[Basis] | None = None,
+        notes: Sequence[tuple[Note, ...]] | None = None,
+        relative_to: Sequence[str] | None = None,
+        relative_log_sd: Values | None = None,
+        free_ms: Values | None = None,
+        launch_ms: Values | None = None,
+    ) -> Self:
+        """Replace values of the rows `at`; of an array, the first axis is these rows. None: as they are."""
+        return replace(
+            self,
+            latency_ms=_with(self.latency_ms, at, latency_ms),
+            log_sd=_with(self.log_sd, at, log_sd),
+            basis=_with_each(self.basis, at, basis),
+            notes=_with_each(self.notes, at, notes),
+            relative_to=_with_each(self.relative_to, at, relative_to),
+            relative_log_sd=_with(self.relative_log_sd, at, relative_log_sd),
+            free_ms=_with(self.free_ms, at, free_ms),
+            launch_ms=_with(self.launch_ms, at, launch_ms),
+        )
+
+    def slowed(self, factor: float, log_sd: float) -> Self:
+        """Return steps that take so many times as long, measured ones too, with that error more."""
+        given = [Basis.SCALED if basis is Basis.GIVEN else basis for basis in self.basis]
+        return replace(
+            self,
+            latency_ms=factor * self.latency_ms,
+            free_ms=factor * self.free_ms,
+            launch_ms=factor * self.launch_ms,
+            log_sd=combined_sd(self.log_sd, log_sd),
+            relative_log_sd=combined_sd(self.relative_log_sd, log_sd),
+            basis=tuple(given),
+            members={name: factor * values for name, values in self.members.items()},
+        )
+
+    def take(self, rows: Sequence[int]) -> Self:
+        """Return a table of these rows, in this order; -1 stands for a row of which nothing is known."""
+        return replace(
+            self,
+            targets=tuple(self.targets[row] for row in rows),
+            latency_ms=taken(self.latency_ms, rows),
+            log_sd=taken(self.log_sd, rows),
+            basis=tuple(self.basis[row] for row in rows),
+            notes=tuple(self.notes[row] for row in rows),
+            relative_to=tuple(self.relative_to[row] for row in rows),
+            relative_log_sd=taken(self.relative_log_sd, rows),
+            free_ms=taken(self.free_ms, rows),
+            launch_ms=taken(self.launch_ms, rows),
+            members={name: taken(values, rows) for name, values in self.members.items()},
+        )
+
+    def column(self, number: int) -> Self:
+        """Return the rows of one profile or size, by its index."""
+        return replace(
+            self,
+            latency_ms=self.latency_ms[:, number],
+            log_sd=self.log_sd[:, number],
+            relative_log_sd=self.relative_log_sd[:, number],
+            free_ms=self.free_ms[:, number],
+            launch_ms=self.launch_ms[:, number],
+            members={name: values[:, number] for name, values in self.members.items()},
+        )
+
+    def merged(self, other: Self, rows: np.ndarray) -> Self:
+        """`other`'s values in the rows where a boolean array is True; both tables have the same targets."""
+        at = np.flatnonzero(rows).tolist()
+        if not at:
+            return self
+        wide = rows.reshape(-1, *(1,) * (self.latency_ms.ndim - 1))
+        table = self.with_rows(
+            at,
+            latency_ms=other.latency_ms[at],
+            log_sd=other.log_sd[at],
+            basis=[other.basis[row] for row in at],
+            notes=[other.notes[row] for row in at],
+            relative_to=[other.relative_to[row] for row in at],
+            relative_log_sd=other.relative_log_sd[at],
+            free_ms=other.free_ms[at],
+            launch_ms=other.launch_ms[at],
+        )
+        members = {
+            name: np.where(wide, other.members.get(name, np.nan), self.members.get(name, np.nan))
+            for name in {**self.members, **other.members}
+        }
+        return replace(table, members=members)
+
+
+def _with(values: FloatArray, at: Sequence[int], new: Values | None) -> FloatArray:
+    if new is None:
+        return values
+    changed = values.copy()
+    changed[at] = new
+    return changed
+
+
+def _with_each(values: tuple[T, ...], at: Sequence[int], new: Sequence[T] | None) -> tuple[T, ...]:
+    if new is None:
+        return values
+    changed = list(values)
+    for row, value in zip(at, new, strict=True):
+        changed[row] = value
+    return tuple(changed)
+
+
+def offer_table(table: StepTable, offers: Sequence[tuple[Instance, int]]) -> OfferTable:
+    """Join steps of one profile and size with offers: each offer with its row of the table."""
+    rows = list(table.rows(offers).values())
+    return OfferTable(
+        offers=tuple(offer for offer, _ in offers),
+        latency_ms=table.latency_ms[rows],
+        log_sd=table.log_sd[rows],
+        basis=tuple(table.basis[row] for row in rows),
+        notes=tuple(table.notes[row] for row in rows),
+        least_ms=np.zeros(len(rows)),
+        limited_by_host=is_limited_by_host(table.free_ms[rows], table.launch_ms[rows]),
+        relative_to=tuple(table.relative_to[row] for row in rows),
+        relative_log_sd=table.relative_log_sd[rows],
+        gpus=np.ones(len(rows), int),
+        scaling_log_sd=np.zeros(len(rows)),
+        members={name: values[rows] for name, values in table.members.items()},
+    )
 
 
 #: Bases in the order of an answer's rows.

@@ -9,8 +9,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from profet_core.catalog.gpus import Gpus, load_gpus
-from profet_core.catalog.hosts import Host, host_named
+from profet_core.catalog.gpus import Gpus, Host, host_named, load_gpus
 from profet_core.ensemble.work import WorkReader, readers_of
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
 

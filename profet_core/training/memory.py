@@ -13,8 +13,7 @@ from msgspec.structs import replace
 
 from profet_core.catalog import Catalog
 from profet_core.catalog.gpus import Gpu, Gpus, gpu_model
-from profet_core.ensemble.classes import load_operation_classes
-from profet_core.ensemble.operations import state_copies, traffic_factor
+from profet_core.ensemble.operations import load_operation_classes, state_copies, traffic_factor
 from profet_core.errors import InputError
 from profet_core.files import JsonObject, finite_number, load_coefficients, models_folder
 from profet_profiles.record import Profile, ProfileMeta

@@ -216,10 +216,10 @@ class CostTable(RowSequence["Plan"], frozen=True, eq=False, kw_only=True, dict=T
 
     def columns(self, rows: Sequence[int] | None = None) -> dict[str, Sequence[Any]]:
         """Columns of all rows, or of some: offer, latency, interval, time and cost; NaN is unknown."""
-        steps, epochs, plans = self.steps, self.by_period[Period.EPOCH], list(self)
+        steps, epochs, step_cells = self.steps, self.by_period[Period.EPOCH], self.steps.columns()
         totals = "total_s", "low_s", "high_s", "total_usd", "low_usd", "high_usd", "in_time", "in_budget", "batch_size"
         cells = {
-            **steps.columns(),
+            **step_cells,
             "plan": [offer.label for offer in steps.offers],
             "gpus": steps.gpus.tolist(),
             "step_usd": cost_usd(steps.latency_ms, steps.usd_per_hour).tolist(),
@@ -228,8 +228,8 @@ class CostTable(RowSequence["Plan"], frozen=True, eq=False, kw_only=True, dict=T
             "epoch_usd": epochs.total_usd.tolist(),
             **{name: getattr(self, name).tolist() for name in totals},
             "speedup": ((np.nan if self.anchor_ms is None else self.anchor_ms) / steps.latency_ms).tolist(),
-            "latency_note": steps.columns()["note"],
-            "note": [plan.note for plan in plans],
+            "latency_note": step_cells["note"],
+            "note": [plan.note for plan in self],
             "waiting": (1 - self.gpu_ms / steps.latency_ms).tolist(),
         }
         return cells if rows is None else {name: [values[row] for row in rows] for name, values in cells.items()}

@@ -11,8 +11,8 @@ import pandas as pd
 import pyarrow  # noqa: F401  (reads the tables: missing, it is named before any work)
 from msgspec import Struct
 
-from profet_core.ensemble.classes import IDLE_CLASS, ClassTimes, OperationClasses, load_operation_classes
 from profet_core.ensemble.members import StepInputs, size_inputs, step_inputs
+from profet_core.ensemble.operations import IDLE_CLASS, ClassTimes, OperationClasses, load_operation_classes
 from profet_core.errors import InputError, ProfetError
 from profet_core.files import sha256_hex
 from profet_profiles.profet_json import VERSION_1_STEPS

@@ -25,8 +25,8 @@ QUESTIONS = {
     "predict": [
         {},
         {"latency_ms": 122.4, "targets": ["g5.xlarge", "g4dn.xlarge"], "precision": "fp32"},
-        {"latency_ms": 122.4, "measured": {"g4dn.xlarge": 41.2, "p3.2xlarge": 30}},
-        {"without_latency": True, "trust_latency": True, "steps": 1, "method": "profet"},
+        {"latency_ms": 122.4, "trust_latency": True, "measured": {"g4dn.xlarge": 41.2, "p3.2xlarge": 30}},
+        {"without_latency": True, "steps": 1, "method": "profet"},
         {"latency_ms": 122.4, "provider": ["gcp", "verda"], "gpu": ["V100"], "gpu_count": 1, "confidence": "good"},
         {"network": "none"},
         {"network": "VGG-16", "without_latency": True},

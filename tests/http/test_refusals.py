@@ -71,6 +71,7 @@ def test_each_kind_of_error_has_a_code(post, get, asked):
         (b'{"steps": ' + b"9" * 5000 + b"}", "out of range"),
         (b'{"targets": ' + b"[" * 100_000, "recursion"),
         (b'{"anchor": "\xff"}', "utf-8"),
+        (b'{"profile": "\xff"}', "utf-8"),
         (b'{"anchor": "\\ud800"}', "truncated"),
     ],
 )

@@ -12,8 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from profet_core import ArtifactError, InputError
-from profet_core.catalog.gpus import FP32, PLAIN
-from profet_core.catalog.hosts import host_named
+from profet_core.catalog.gpus import FP32, PLAIN, host_named
 from profet_core.ensemble.work import GROUPS
 from profet_core.layers.by_name import Asked, Recorded, read_step
 from profet_core.layers.rates import KINDS, rate_model_of

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from profet_core import ArtifactError, InputError, load_models
-from profet_core.ensemble.fitted import DenseStack, Fitted, read_fitted, written
+from profet_core.ensemble.members import DenseStack, Fitted, read_fitted, written
 from profet_core.files import lock_path, manifest_checksum, only_one, put_aside, sha256_hex, shipped_folder
 from profet_lab import train as training
 from profet_lab.class_members import PARAMETERS

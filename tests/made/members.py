@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from profet_core.ensemble.fitted import DenseStack, TreeStack, written
+from profet_core.ensemble.members import DenseStack, TreeStack, written
 
 
 def tiny_member(kind: str, values: Sequence[float]) -> bytes:

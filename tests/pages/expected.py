@@ -8,7 +8,7 @@ from profet_core.answers.context import Context
 from profet_core.answers.predict import answer_predict
 from profet_core.catalog import load_gpus
 from profet_core.prediction.models import Sample
-from profet_core.prediction.table import Prediction
+from profet_core.prediction.predict import Prediction
 from profet_core.questions import AdviseQuestion, PredictQuestion, ask
 from profet_core.training.advise import Preset, Sort, preset_rows, sorted_rows
 from profet_core.training.plans import Plan

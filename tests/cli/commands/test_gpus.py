@@ -61,13 +61,13 @@ def test_every_gpu_says_its_precisions_and_what_amp_does(document, run):
     known = {row["gpu"]: row for row in document("gpus", "known")}
     assert list(known) == list(load_gpus())
     for name, precisions, amp in (
-        ("Tesla K80", ["fp32"], "AMP at FP32 speed or slower: no tensor cores; BF16 at FP32 speed: no BF16 units"),
+        ("Tesla K80", ["fp32"], "AMP at FP32 speed or slower: no tensor cores; BF16 at FP32 speed: no fast BF16 units"),
         (
             "Tesla P100-PCIE-16GB",
             ["fp32"],
-            "AMP at FP32 speed or slower: no tensor cores; BF16 at FP32 speed: no BF16 units",
+            "AMP at FP32 speed or slower: no tensor cores; BF16 at FP32 speed: no fast BF16 units",
         ),
-        ("Tesla T4", ["fp32", "amp"], "faster, on tensor cores; BF16 at FP32 speed: no BF16 units"),
+        ("Tesla T4", ["fp32", "amp"], "faster, on tensor cores; BF16 at FP32 speed: no fast BF16 units"),
         ("A100-SXM4-40GB", ["fp32", "tf32", "amp", "bf16"], "faster, on tensor cores"),
     ):
         assert (known[name]["precisions"], known[name]["amp"]) == (precisions, amp)

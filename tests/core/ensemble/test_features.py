@@ -10,14 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profet_core import Profile, read_profile
-from profet_core.ensemble.classes import CHEAP_MS, load_operation_classes, repair_factor
 from profet_core.ensemble.members import step_inputs
 from profet_core.ensemble.operations import (
+    CHEAP_MS,
     NO_UNKNOWN_OPERATIONS,
     FeatureSpec,
     is_set_aside,
     kind_of,
+    load_operation_classes,
     load_operation_kinds,
+    repair_factor,
 )
 from profet_lab.measurements.tables import data_folder
 from profet_profiles.pytorch_events import load_translations

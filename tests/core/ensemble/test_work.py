@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import profile_batch
+from profet_core.ensemble.operations import load_operation_classes
 from profet_core.ensemble.work import GROUPS, StepTimes, WorkReader, readers_of
 from profet_profiles import Profile
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from profet_core.catalog.gpus import AMP, CHANNELS_LAST, FP32, PLAIN, TF32, load_gpus
-from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import profile_batch
+from profet_core.ensemble.operations import load_operation_classes
 from profet_core.ensemble.work import GROUPS
 from profet_core.layers.by_name import inputs_there
 from profet_core.layers.class_times import UNKNOWN_AS, Place, class_work_ms, log_class_factors, mapped_inputs

@@ -11,8 +11,7 @@ from profet_core import predict
 from profet_core.answers.context import Context
 from profet_core.catalog import load_gpus
 from profet_core.catalog.custom_gpus import CustomGpu, custom_gpu_from
-from profet_core.catalog.gpus import FP32, PLAIN, TF32, no_less
-from profet_core.catalog.hosts import host_named
+from profet_core.catalog.gpus import FP32, PLAIN, TF32, host_named, no_less
 from profet_core.errors import Code, InputError
 from profet_core.latency import Basis
 from profet_core.layers.custom_gpu import check_custom_gpu

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from profet_core import InputError
 from profet_core.catalog import load_gpus
 from profet_core.catalog.custom_gpus import CustomGpu, with_offers_of
-from profet_core.catalog.hosts import host_named
+from profet_core.catalog.gpus import host_named
 from profet_core.errors import Code
 from profet_core.latency import Basis
 from profet_core.layers.custom_gpu import with_custom_gpus
@@ -400,6 +400,23 @@ def test_newer_and_larger_gpus_are_faster_on_tensor_cores(ask, names, network):
     for precision, batch_size in (("tf32", 16), ("tf32", 256), ("amp", 16), ("amp", 256)):
         steps = by_name(ask(counts_of(network), batch_size, targets=names, precision=precision).gpus)
         assert all(steps[one].latency_ms >= steps[other].latency_ms for one, other in pairwise(names))
+
+
+@pytest.mark.parametrize(
+    ("gpu", "network", "batch_size", "precision", "code", "convolutions_ms"),
+    [
+        ("AMD Instinct MI250X", "vgg16", 512, "amp", "channels-last", 536.19),
+        ("AMD Instinct MI250X", "vgg16", 512, "amp", "tuned", 536.19),
+        ("AMD Instinct MI300X", "resnet152", 256, "amp", "tuned", 110.645),
+        ("AMD Instinct MI100", "resnet34", 32, "bf16", "plain", 24.193),
+    ],
+)
+def test_amds_steps_take_more_than_their_convolutions_alone(
+    ask, gpu, network, batch_size, precision, code, convolutions_ms
+):
+    options = {"targets": [gpu], "precision": precision, "training_code": code}
+    (step,) = ask(counts_of(network), batch_size, name=network, **options).gpus
+    assert step.latency_ms > 1.02 * convolutions_ms
 
 
 def test_measured_steps_correct_the_same_network():

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+import gzip
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ import pytest
 from profet_core.errors import InputError
 from profet_core.layers.networks import (
     LIBRARIES,
+    PACKED,
     counts_of,
     measured_networks,
     named_network,
@@ -22,6 +26,8 @@ from profet_core.layers.networks import (
     shared_name,
 )
 from profet_core.layers.reading import read_network
+from profet_core.shipped import shipped_bytes
+from profet_lab.networks import TABLE, _packed, _rows
 
 #: What people type -> the unique name here, and parameters as the library's documentation has them.
 TYPED = {
@@ -327,6 +333,19 @@ def test_parameters_are_those_of_the_library(library):
     assert len(listed) == 20 and listed == {name: counts_of(f"{library}/{name}").parameters for name in listed}
     if find_spec(library) is not None:
         assert all(listed[name] == in_library(library, name) for name in [*listed][::4])
+
+
+def test_the_packed_table_is_that_of_the_counts_and_a_network_counted_anew_fits_into_it():
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        networks = groupby(csv.DictReader(file), itemgetter("library", "network"))
+        lines = [_packed(list(sizes)) for _, sizes in networks]
+    assert gzip.decompress(shipped_bytes(PACKED)).decode().splitlines() == lines
+    counted = _rows("torchvision", "alexnet", [224, 128], lambda pixels: counts_of("alexnet", pixels), ".IMAGENET1K_V1")
+    own, other = _packed([*counted]).split(";")
+    assert [own.split(",", 5)[:5], other.split(",")[0]] == [
+        ["torchvision", "alexnet", "1", ".IMAGENET1K_V1", "224"],
+        "128",
+    ]
 
 
 @pytest.mark.parametrize("name", ["vit_base_patch16_224", "swin_tiny_patch4_window7_224", "mixer_b16_224"])

@@ -9,10 +9,9 @@ from dataclasses import replace
 import pytest
 
 from profet_core import InputError, Profile, ProfileMeta
-from profet_core.ensemble.members import BAND_WORDS
+from profet_core.ensemble.members import BAND_WORDS, Similarity
 from profet_core.errors import Code
 from profet_core.prediction.predict import predict, predict_many
-from profet_core.prediction.table import Similarity
 from tests.codes import codes
 
 METHOD = "classes"

@@ -25,14 +25,13 @@ from profet_core import (
 )
 from profet_core.answers.context import Context
 from profet_core.answers.predict import answer_compare
-from profet_core.catalog.gpus import load_gpus
-from profet_core.catalog.hosts import host_named
+from profet_core.catalog.gpus import host_named, load_gpus
 from profet_core.ensemble.operations import NO_UNKNOWN_OPERATIONS
 from profet_core.errors import Code, Note
 from profet_core.layers.by_name import step_by_counts
 from profet_core.prediction.members import Estimates, combine
 from profet_core.prediction.predict import predict
-from profet_core.prediction.table import StepTable, StepTarget
+from profet_core.prediction.targets import StepTable, StepTarget
 from profet_core.questions import ProfileQuestion
 from profet_profiles.record import NO_DEVICE
 from tests.codes import codes

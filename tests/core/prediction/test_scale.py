@@ -10,7 +10,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from profet_core import ArtifactError, InputError, scale, scale_curve
-from profet_core.prediction.scaler import AXIS_RANGE, DocumentedScaler, check_ends, check_size, monotone_interpolation
+from profet_core.prediction.scaler import (
+    AXIS_RANGE,
+    SIZE_WORDS,
+    DocumentedScaler,
+    check_ends,
+    check_size,
+    monotone_interpolation,
+)
 
 
 class OneCurve:
@@ -114,7 +121,7 @@ def test_ends_that_make_no_curve_are_refused_in_one_line(models, axis, low, high
 
 def test_a_size_off_the_axis_and_an_unknown_instance_are_refused(models):
     for axis, size in (("batch", 15), ("batch", 257), ("pixels", 31), ("pixels", 257)):
-        with pytest.raises(InputError, match=f"^The {axis} size must be between .*, not {size}"):
+        with pytest.raises(InputError, match=f"^The {SIZE_WORDS[axis]} must be between .*, not {size}"):
             scale(models, "p3.2xlarge", axis, 1, 2, size)
     for size in (64.5, math.nan, True, "64", None, -1, 10**400):
         with pytest.raises(InputError, match=r"^The batch size must be"):

@@ -14,20 +14,19 @@ from msgspec.structs import replace
 
 from profet_core import ProfileMeta
 from profet_core.catalog import load_shipped
-from profet_core.catalog.hosts import host_named
+from profet_core.catalog.gpus import host_named
 from profet_core.errors import InputError, NoPredictionError
 from profet_core.latency import Basis
 from profet_core.layers.by_name import step_by_counts
 from profet_core.prediction.checks import check_profile
 from profet_core.prediction.models import load_models, load_samples
-from profet_core.prediction.predict import predict
+from profet_core.prediction.predict import Prediction, predict
 from profet_core.prediction.sizes import (
     curves_at,
     joint_predictions,
     other_networks,
     steps_at,
 )
-from profet_core.prediction.table import Prediction
 from profet_profiles.record import Profile
 
 #: Latencies that differ by less are the same number, rounded.

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from profet_core import ArtifactError, InputError, load_models
 from profet_core.catalog import Catalog
-from profet_core.catalog.hosts import host_named
-from profet_core.ensemble.classes import OperationClasses
+from profet_core.catalog.gpus import host_named
+from profet_core.ensemble.operations import OperationClasses
 from profet_core.errors import Code
 from profet_core.latency import Basis, quantile
 from profet_core.layers.by_name import step_by_counts

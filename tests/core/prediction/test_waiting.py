@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from profet_core import Profile, ProfileMeta, predict, read_profile
-from profet_core.ensemble.classes import load_operation_classes
 from profet_core.ensemble.members import profile_batch
+from profet_core.ensemble.operations import load_operation_classes
 from profet_core.ensemble.work import StepTimes
 from profet_core.errors import Code
 from profet_core.prediction.checks import diagnose, host_times_ms, input_wait_ms, without_input_wait

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from profet_core import NoPredictionError, predict, read_profile
-from profet_core.ensemble.classes import load_operation_classes
+from profet_core.ensemble.operations import load_operation_classes
 from profet_lab.measurements.tables import data_folder
 from profet_profiles.pytorch_events import parse_kernel, shares, translate
 from profet_profiles.pytorch_trace import FORWARD_ONLY
