@@ -110,7 +110,7 @@ def _coefficients(data: Measurements, folder: Path) -> dict[str, tuple[str, Call
     with training_set():
         from profet_core.layers.rates import RATES_NAME
         from profet_core.prediction.growth import GROWTH_NAME
-        from profet_core.prediction.transfer import TRANSFER_NAME
+        from profet_core.prediction.models import TRANSFER_NAME
         from profet_core.training.memory import MEMORY_NAME
         from profet_core.training.scaling_model import SCALEOUT_NAME
         from profet_lab.memory import memory_content

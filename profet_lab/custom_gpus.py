@@ -21,8 +21,7 @@ from profet_core.layers.rates import (
     mode_of,
     rate_model_of,
 )
-from profet_core.prediction.models import Models
-from profet_core.prediction.transfer import CALIBRATED_NAME
+from profet_core.prediction.models import CALIBRATED_NAME, Models
 from profet_lab.dataset import OK, Dataset, merged
 from profet_lab.dataset_files import is_dataset, read_folder
 from profet_lab.measurements.tables import WORKLOAD, DataError

@@ -18,8 +18,7 @@ from profet_core.ensemble.members import DenseStack, Fitted, TreeStack, written
 from profet_core.errors import ArtifactError
 from profet_core.files import lock_path, manifest_checksum, only_one, put_aside
 from profet_core.prediction.growth import GROWTH_NAME
-from profet_core.prediction.models import MANIFEST_NAME
-from profet_core.prediction.transfer import CALIBRATED_NAME, TRANSFER_NAME
+from profet_core.prediction.models import CALIBRATED_NAME, MANIFEST_NAME, TRANSFER_NAME
 from profet_core.training.memory import MEMORY_NAME
 from profet_profiles.units import US_PER_MS
 from profet_profiles.whole_files import write_whole

@@ -27,8 +27,7 @@ from profet_core.layers.gpu_effects import Source, source_of
 from profet_core.layers.networks import PROFET, measured_networks
 from profet_core.layers.rates import load_rates
 from profet_core.prediction.checks import TYPICAL_RATIO
-from profet_core.prediction.models import Models, load_models
-from profet_core.prediction.transfer import load_transfer
+from profet_core.prediction.models import Models, load_models, load_transfer
 from profet_core.training.memory import MemoryModel, load_memory
 from profet_core.training.scaling_model import ScaleoutModel, load_scaleout
 from profet_lab.cells import measured_cells_report

@@ -21,7 +21,7 @@ from profet_core.errors import InputError
 from profet_core.latency import LEVEL
 from profet_core.layers.networks import counts_of, measured_counts, named_network, named_networks
 from profet_core.layers.rates import KINDS, NO_PEAK, OF_TRANSFORMERS, work_of
-from profet_core.prediction.transfer import TRANSFER_VERSION
+from profet_core.prediction.models import TRANSFER_VERSION
 from profet_lab.measurements.tables import WORKLOAD, MeasuredRows, Measurements, class_bank
 from profet_lab.models_folder import rounded, signed
 

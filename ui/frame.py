@@ -102,8 +102,9 @@ def run_page(
                 st.title(title, anchor=False)
             if alone:
                 _draw_alone(main, linked, _beside())
-            else:
-                _draw_main(main, resources)
+                # It wrote the link.
+                return
+            _draw_main(main, resources)
         write_link(linked, resources)
 
 
@@ -171,7 +172,9 @@ def _follow_link(linked: Linked, resources: Resources, *, turned: bool) -> bool:
         given = {key: value for key, value in given.items() if key in _ASKED_FOR}
     keys = _keys(linked) if moved and not opening else LINKED
     if not moved:
-        keys = [key for key in keys if key not in st.session_state]
+        # Asked for once: each question looks through what widgets hold.
+        held = st.session_state.to_dict()
+        keys = [key for key in keys if key not in held]
     free = {key: copy(LINKED[key].default) for key in keys if not LINKED[key].follows_profile}
     st.session_state.update({**free, **given})
     if moved:

@@ -146,11 +146,9 @@ def with_offers(resources: Resources, question: AdviseQuestion) -> AdviseQuestio
 
 def offer_values(resources: Resources) -> dict[str, Any]:
     """Fields of a question: which offers, at which prices, and how sure of them."""
-    return {
-        **asdict(chosen_filter(resources)),
-        "price": custom_prices(resources),
-        **{name: session.offers.answers(AdviseQuestion)[name] for name in ("market", "spot_discount")},
-    }
+    chosen = session.offers.answers(AdviseQuestion)
+    prices = {"price": custom_prices(resources), "market": chosen["market"], "spot_discount": chosen["spot_discount"]}
+    return {**asdict(chosen_filter(resources)), **prices}
 
 
 def offered_plans(resources: Resources, prediction: Prediction, batch_size: int) -> CostTable:

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import streamlit as st
-from msgspec import structs
 from msgspec.structs import replace
 
 from pages.predict.results import (
@@ -20,7 +19,16 @@ from pages.predict.results import (
     show_scatter,
 )
 from profet_core import ProfetError
-from profet_core.answers.advise import AdviseAnswer, advise_training, answer_advise, best_batch, spot_plan
+from profet_core.answers.advise import (
+    AdviseAnswer,
+    BestBatch,
+    advise_training,
+    answer_advise,
+    best_batch,
+    cheapest_batch,
+    rented_offers,
+    spot_plan,
+)
 from profet_core.answers.report import report_html, report_source
 from profet_core.catalog.instance import offer_name, price_line
 from profet_core.errors import Code
@@ -58,7 +66,7 @@ _QUESTION = "Which cloud GPU should I train my vision network on?"
 TITLE = f":primary[PROFET]\N{EN SPACE}{_QUESTION}"
 NO_PROFILE = "No profile?"
 #: Keys of what is remembered between two moves of a slider, and of the choice of an instance.
-_PROFILED, _DETAILS = "predict:profiled", "predict:details"
+_PROFILED, _CHEAPEST, _DETAILS = "predict:profiled", "predict:cheapest", "predict:details"
 _BOUNDARY = "Training time only, without start-up, {}storage, or egress."
 
 
@@ -146,10 +154,21 @@ def _below_cards(resources: Resources, answer: AdviseAnswer, advice: Advice, per
     # Errors on other GPUs than one are unknown for transformers.
     is_transformer = any(note.code is Code.TRANSFORMER for note in answer.training.warnings)
     lines = [] if is_transformer else [error_sentence(advice.recommended, *resources.models.held_out_errors)]
-    if per is Period.TRAINING and (cheapest := best_batch(resources, replace(answer, advice=advice))):
+    if per is Period.TRAINING and (cheapest := _best_batch(resources, replace(answer, advice=advice))):
         lines.append(cheapest.sentence)
     with st.container(key="below-cards"):
         st.caption(plain(" ".join(filter(None, lines))))
+
+
+def _best_batch(resources: Resources, answer: AdviseAnswer) -> BestBatch | None:
+    """Find the cheapest batch size among the shown plans; it is kept while only the batch size moves."""
+    rented = rented_offers(answer.advice)
+    asked = replace(answer.question, at_batch=None), rented, session.custom.gpus
+    before, cheapest = st.session_state.get(_CHEAPEST, (None, None))
+    if before != asked:
+        cheapest = cheapest_batch(resources, answer, rented)
+        st.session_state[_CHEAPEST] = asked, cheapest
+    return best_batch(answer, cheapest)
 
 
 def _show_result(
@@ -206,7 +225,7 @@ def _advised(resources: Resources, network: Predicted) -> Answered:
 
 def _profiled_plans(resources: Resources, network: Predicted, answer: AdviseAnswer) -> Mapping[str, Plan]:
     """Label -> plan at the profiled size; empty where that is shown. They are kept: a slider moves more often."""
-    wanted = with_offers(resources, structs.replace(network.question, at_batch=None, at_pixels=None))
+    wanted = replace(answer.question, at_batch=None, at_pixels=None)
     sizes = network.question.at_batch or network.batch_size, network.chosen_pixels
     is_profiled = sizes == (network.batch_size, network.training.prediction.pixels)
     if network.held.is_network and network.question.latency_ms is None:

@@ -294,21 +294,23 @@ def show_plan_bars(
     unit = per.unit(plans)
     tags = {} if len(recommended.choices) == 1 else {card.plan.label: _tag(card.goals) for card in recommended.cards}
     ordered = sorted(rows, key=lambda row: row.label not in tags)
-    names, drawn = [row.name for row in rows], list[BarRow]()
-    for number, row in enumerate(ordered):
-        bars = _pair(row, profiled.get(row.label), per, unit) if row.has_number else (Bar(text=why_not(row)),) * 2
+    names, drawn = [row.name for row in ordered], list[BarRow]()
+    for number, (row, name) in enumerate(zip(ordered, names, strict=True)):
+        bars: tuple[Bar, ...] = (Bar(text=why_not(row)),) * 2
+        if row.has_number:
+            bars = _pair(row, name, profiled.get(row.label), per, unit)
         is_own = row.is_anchor or is_custom(row.offer)
         marks = (
-            *([RETIRED_MARK.strip()] if RETIRED_MARK in row.name else []),
+            *([RETIRED_MARK.strip()] if RETIRED_MARK in name else []),
             # The machine's code where the name does not tell two rows apart.
-            *([row.code] if names.count(row.name) > 1 else []),
+            *([row.code] if names.count(name) > 1 else []),
             *(["(anchor)"] if row.is_anchor else []),
         )
         tag, is_kept = tags.get(row.label, ""), number < _FEW_ROWS or is_own
         drawn.append(
             BarRow(
                 key=row.label,
-                name=row.name.removesuffix(RETIRED_MARK),
+                name=name.removesuffix(RETIRED_MARK),
                 bars=bars,
                 marks=marks,
                 tag=tag,
@@ -344,7 +346,7 @@ def _tag(goals: Sequence[Goal]) -> str:
     return "Best" if len(goals) == len(Goal) else ", ".join(goals).capitalize()
 
 
-def _pair(plan: Plan, profiled: Plan | None, per: Period, unit: TimeUnit) -> tuple[Bar, ...]:
+def _pair(plan: Plan, name: str, profiled: Plan | None, per: Period, unit: TimeUnit) -> tuple[Bar, ...]:
     """Return the bars of cost and time that a period has of a plan; `profiled`: it at the profiled size."""
     shown, usual = plan.per(per), profiled and profiled.per(per)
     offer, ends, basis = plan.offer, shown.interval, plan.basis.word
@@ -352,7 +354,7 @@ def _pair(plan: Plan, profiled: Plan | None, per: Period, unit: TimeUnit) -> tup
     basis_words = _ANCHOR if plan.is_anchor and basis is BasisWord.MEASURED else basis
     date = f"{offer.as_of}, {offer.market}" if offer.as_of else offer.market
     facts = [f"{format_usd(offer.usd_per_hour)}/h ({date})", basis_words, plan.note]
-    title, usual_ends = f"{plan.name} ({plan.code})", usual and usual.interval
+    title, usual_ends = f"{name} ({plan.code})", usual and usual.interval
 
     def bar(value: float, ends: Ends, words: Words, range_words: Words, before: Sequence[float], seconds: float) -> Bar:
         text = words(value)

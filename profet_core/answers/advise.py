@@ -23,6 +23,7 @@ from profet_core.answers.document import Document
 from profet_core.answers.predict import PredictedTraining, fits_in_training, predicted_training, steps_along
 from profet_core.catalog import Instance
 from profet_core.catalog.collection import nearest_instances, prices_version
+from profet_core.catalog.gpus import Gpus
 from profet_core.catalog.instance import AVAILABLE, ON_DEMAND
 from profet_core.catalog.launch import Launch, launch_of
 from profet_core.errors import InputError, Note
@@ -129,7 +130,7 @@ class AdviseAnswer(Struct, frozen=True):
     ----------
     rows : one per requested offer, including those without a number.
     spot : the recommended plan with its interruptions; None if it isn't on a spot machine, or they aren't counted.
-    launch : what rents the recommended offer and runs the question's command.
+    gpus : specs of every GPU.
     best_batch : the cheapest batch size; None where none is cheaper, or the question doesn't ask.
     """
 
@@ -139,8 +140,14 @@ class AdviseAnswer(Struct, frozen=True):
     rows: tuple[Plan, ...]
     comparison: Comparison | None
     spot: SpotPlan | None
-    launch: Launch
+    gpus: Gpus
     best_batch: BestBatch | None = None
+
+    @property
+    def launch(self) -> Launch:
+        """What rents the recommended offer and runs the question's command; InputError if that isn't printable."""
+        offer = self.advice.answer.offer
+        return launch_of(offer, self.gpus.get(offer.gpu), self.question.launch_command)
 
     @property
     def fits(self) -> dict[str, FitAnswer]:
@@ -154,7 +161,12 @@ class AdviseAnswer(Struct, frozen=True):
 
 def answer_advise(context: Context, question: AdviseQuestion) -> AdviseAnswer:
     """Predict the training, and advise."""
-    return advise_training(context, question, predicted_training(context, question))
+    answer = advise_training(context, question, predicted_training(context, question))
+    # A command that can't be run is refused, whoever reads the answer.
+    _ = answer.launch
+    if not question.any_batch:
+        return answer
+    return replace(answer, best_batch=best_batch(answer, cheapest_batch(context, answer, rented_offers(answer.advice))))
 
 
 def advise_training(context: Context, question: AdviseQuestion, training: PredictedTraining) -> AdviseAnswer:
@@ -173,7 +185,9 @@ def advise_training(context: Context, question: AdviseQuestion, training: Predic
     prediction = training.prediction
     size = training.batch_size, training.pixels
     steps = node_rows(context, question, training, training.step_times, offers, size)
-    wanted = {row.instance for row in filtered_rows(steps, offer_filter, names, prediction.anchor)}
+    wanted = set(names)
+    if offer_filter.given:
+        wanted &= {row.instance for row in filtered_rows(steps, offer_filter, names, prediction.anchor)}
     advice = advise(
         steps,
         offers,
@@ -181,7 +195,7 @@ def advise_training(context: Context, question: AdviseQuestion, training: Predic
         limits,
         include_retired=question.include_retired,
         fits=fits_in_training(context, training, training.latencies_ms),
-        wanted=wanted.intersection(names),
+        wanted=wanted,
         anchor=prediction.anchor,
     )
     if question.workload(1).extras.interruptions is not None:
@@ -189,20 +203,13 @@ def advise_training(context: Context, question: AdviseQuestion, training: Predic
             # Whether it ends is checked here, whichever plans are shown.
             _ = plan.lost
     comparison = None if question.compare is None else _compared(advice, question.compare)
-    by_offer = {plan.offer.offer_key: plan for plan in advice.table}
-    shown = tuple(by_offer[offer.offer_key] for offer in offers)
-    offer = advice.answer.offer
-    launch = launch_of(offer, context.gpus.get(offer.gpu), question.launch_command)
-    answer = AdviseAnswer(question, training, advice, shown, comparison, spot_plan(context, advice), launch)
-    return replace(answer, best_batch=best_batch(context, answer)) if question.any_batch else answer
+    places = {id(offer): number for number, offer in enumerate(advice.table.steps.offers)}
+    shown = tuple(advice.table.on(places[id(offer)] for offer in offers))
+    return AdviseAnswer(question, training, advice, shown, comparison, spot_plan(context, advice), context.gpus)
 
 
 #: Batch sizes that are tried.
 _BATCH_SIZES = (16, 32, 48, 64, 96, 128, 160, 192, 224, 256)
-#: As many of the cheapest offers are tried at other sizes.
-_CANDIDATES = 20
-#: Times over the deadline at the size asked for that another size may save.
-_SLACK = 2.0
 #: Less than this is no reason for another batch size.
 _LEAST_GAIN = 0.02
 
@@ -223,23 +230,22 @@ class BestBatch(Document, frozen=True):
     sentence: str
 
 
-def best_batch(context: Context, answer: AdviseAnswer) -> BestBatch | None:
-    """Find the cheapest of all batch sizes that surely fit, on offers to rent; None if it saves nothing.
+def rented_offers(advice: Advice) -> dict[str, Instance]:
+    """Instance -> its cheapest offer, of the plans on machines that can be rented."""
+    return {plan.instance: plan.offer for plan in reversed(advice.plans) if plan.offer.status == AVAILABLE}
 
-    With a deadline, of those that are expected to be in time.
+
+def cheapest_batch(context: Context, answer: AdviseAnswer, rented: Mapping[str, Instance]) -> tuple[int, Plan] | None:
+    """Find the batch size and offer that train for the least money, of sizes that surely fit; None if none is in time.
+
+    It is the same at whatever batch size the question asks about.
     """
-    training, advice, fits = answer.training, answer.advice, answer.fits
+    training, limits, fits = answer.training, answer.advice.limits, answer.fits
     if training.profile.meta.batch_size is None:
         return None
-    deadline_s = math.inf if advice.limits.deadline_s is None else advice.limits.deadline_s
-    # At another size a step takes another time for each image.
-    in_time = [plan for plan in advice.plans if plan.total_s <= _SLACK * deadline_s]
-    by_cost = sorted(in_time, key=lambda plan: plan.total_usd)
-    rented = {plan.instance: plan.offer for plan in by_cost if plan.offer.status == AVAILABLE}
-    rented = dict(list(rented.items())[:_CANDIDATES])
+    deadline_s = math.inf if limits.deadline_s is None else limits.deadline_s
+    found: list[tuple[int, Plan]] = []
     tables = steps_along(context, training, "batch", _BATCH_SIZES, training.pixels, rented)
-    cheapest = advice.cheapest.plan if advice.limits.deadline_s is None else advice.answer
-    best, best_size = cheapest, training.batch_size
     for size, steps in zip(_BATCH_SIZES, tables, strict=True):
         numbers, measured = steps.numbers, steps.latencies_ms.keys() & rented.keys()
         fitting = [name for name, fit in fits.items() if name in measured and (fit.largest_batch or 0) >= size]
@@ -248,10 +254,21 @@ def best_batch(context: Context, answer: AdviseAnswer) -> BestBatch | None:
         offers = [rented[name] for name in fitting]
         steps = steps.take([numbers[name] for name in fitting], offers)
         steps = node_rows(context, answer.question, training, steps, offers, (size, training.pixels))
-        table = costed(replace(advice.workload, batch_size=size), steps, advice.limits)
-        for plan in table:
-            if plan.total_s <= deadline_s and plan.total_usd < best.total_usd:
-                best, best_size = plan, size
+        table = costed(replace(answer.advice.workload, batch_size=size), steps, limits)
+        found += [(size, plan) for plan in table if plan.total_s <= deadline_s]
+    return min(found, key=lambda choice: choice[1].total_usd, default=None)
+
+
+def best_batch(answer: AdviseAnswer, cheapest_of_all: tuple[int, Plan] | None) -> BestBatch | None:
+    """Return what `cheapest_batch` saves beside the batch size asked for; None if it saves nothing.
+
+    With a deadline, it is set against the recommended plan.
+    """
+    if cheapest_of_all is None:
+        return None
+    training, advice = answer.training, answer.advice
+    best_size, best = cheapest_of_all
+    cheapest = advice.cheapest.plan if advice.limits.deadline_s is None else advice.answer
     if best.total_usd >= (1 - _LEAST_GAIN) * cheapest.total_usd:
         return None
     there = "" if best.instance == cheapest.instance == advice.answer.instance else f" on {best.phrase}"
@@ -287,8 +304,7 @@ class SpotPlan(Document, frozen=True):
 
 def spot_plan(context: Context, advice: Advice) -> SpotPlan | None:
     """Return the recommended plan's interruptions, as `AdviseAnswer.spot` has them."""
-    plan, lost = advice.answer, advice.answer.lost
-    if lost is None:
+    if advice.workload.extras.interruptions is None or (lost := (plan := advice.answer).lost) is None:
         return None
     offers = context.catalog.offers(plan.instance) if plan.instance in context.catalog else ()
     on_demand, other = [offer for offer in offers if offer.market == ON_DEMAND], None

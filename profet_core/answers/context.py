@@ -29,9 +29,8 @@ from profet_core.layers.custom_gpu import with_custom_gpus
 from profet_core.layers.networks import counts_of, named_network, network_in_file_name
 from profet_core.offers import OfferStep
 from profet_core.prediction.checks import check_profile
-from profet_core.prediction.models import MANIFEST_NAME, Models, load_models
+from profet_core.prediction.models import CALIBRATED_NAME, MANIFEST_NAME, TRANSFER_NAME, Models, load_models
 from profet_core.prediction.targets import basis_by_instance, recorded_on
-from profet_core.prediction.transfer import CALIBRATED_NAME, TRANSFER_NAME
 from profet_core.questions import InstancesQuestion, ProfileQuestion
 from profet_core.training.cost import MAX_PARAMETERS
 from profet_core.training.plans import confidence

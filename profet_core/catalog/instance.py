@@ -221,7 +221,9 @@ _CLOUDS = {
     "yotta": "Yotta",
 }
 #: Form factors as NVIDIA writes them, and GPUs whose memory is part of their name.
-_FORMS, _BY_MEMORY = {"SXM": "SXM", "PCIE": "PCIe", "NVL": "NVL"}, re.compile(r"A100-|.*V100-.*-32GB")
+_FORMS, _FORM = {"SXM": "SXM", "PCIE": "PCIe", "NVL": "NVL"}, re.compile(r"-(SXM|PCIE|NVL)")
+_BY_MEMORY, _MEMORY = re.compile(r"A100-|.*V100-.*-32GB"), re.compile(r"-(\d+)GB$")
+_NOT_IN_SHORT = re.compile(r"^(NVIDIA |GeForce )+| Generation$")
 
 
 def cloud_words(provider: str) -> str:
@@ -243,11 +245,9 @@ def machine_words(offer: Instance) -> str:
 
 def gpu_words(offer: Instance) -> str:
     """Short GPU model and variant: 'T4', 'RTX 4090', 'H100 PCIe', 'A100 80 GB SXM'."""
-    short = re.sub(r"^(NVIDIA |GeForce )+| Generation$", "", offer.gpu_model)
-    form = re.search(r"-(SXM|PCIE|NVL)", offer.gpu)
-    memory = re.search(r"-(\d+)GB$", offer.gpu) if _BY_MEMORY.match(offer.gpu) else None
-    parts = (short, f"{memory[1]} GB" if memory else "", _FORMS[form[1]] if form else "")
-    return " ".join(part for part in parts if part)
+    short, form = _NOT_IN_SHORT.sub("", offer.gpu_model), _FORM.search(offer.gpu)
+    memory = _MEMORY.search(offer.gpu) if _BY_MEMORY.match(offer.gpu) else None
+    return f"{short}{f' {memory[1]} GB' if memory else ''}{f' {_FORMS[form[1]]}' if form else ''}"
 
 
 def offer_name(offer: Instance, gpus: int = 1, *, joined: str = " · ") -> str:

@@ -51,10 +51,9 @@ from profet_core.layers.steps import (
     small_batch_log_sd,
 )
 from profet_core.offers import OfferTable, bounds
-from profet_core.prediction.models import Models
+from profet_core.prediction.models import Models, TransferModel
 from profet_core.prediction.predict import Prediction
 from profet_core.prediction.targets import StepTable, offer_table, offer_targets
-from profet_core.prediction.transfer import TransferModel
 from profet_core.training.cost import JPEG_IMAGES_PER_S_PER_VCPU
 from profet_core.training.memory import (
     ACTIVATIONS_IN_HALF,

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,9 +35,7 @@ from profet_core.layers.rates import (
     has_rates,
     rate_model_of,
 )
-
-if TYPE_CHECKING:
-    from profet_core.prediction.models import Models
+from profet_core.prediction.models import Models
 
 
 class KnownStep(NamedTuple):

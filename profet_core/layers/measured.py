@@ -448,11 +448,13 @@ class Learned(Struct, frozen=True):
         at : the same steps at the sizes of the measured ones, if other sizes are asked for. What was learned holds as
             it does there, and launches are theirs: so no step gets faster as it grows.
         """
-        to_work, to_launch = of_steps = _covariances(steps, self.given, self.shares)
+        to_work, to_launch = _covariances(steps, self.given, self.shares)
         others = [] if len(at) == 1 and at[0] is steps else at
-        there = [_covariances(other, self.given, self.shares) for other in others] or [of_steps]
-        log_work = np.mean([work @ self.for_work for work, _ in there], axis=0)
-        log_launch = np.mean([launch @ self.for_launch for _, launch in there], axis=0)
+        log_work, log_launch = to_work @ self.for_work, to_launch @ self.for_launch
+        if others:
+            there = [_covariances(other, self.given, self.shares) for other in others]
+            log_work = np.mean([work @ self.for_work for work, _ in there], axis=0)
+            log_launch = np.mean([launch @ self.for_launch for _, launch in there], axis=0)
         learned = steps.at_launches_of(others).scaled(np.exp(log_work), np.exp(log_launch))
         launched, by_launch = learned.by_host[:, None], self.now.by_host
         cross = (1 - launched) * to_work * (1 - by_launch) + launched * to_launch * by_launch

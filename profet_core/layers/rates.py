@@ -14,7 +14,7 @@ from enum import IntEnum, StrEnum
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct, field
@@ -26,10 +26,7 @@ from profet_core.files import JsonObject, finite_number, load_coefficients, mode
 from profet_core.latency import FloatArray
 from profet_core.layers.network import Counts
 from profet_core.layers.networks import PROFET
-from profet_core.prediction.transfer import CALIBRATED_NAME
-
-if TYPE_CHECKING:
-    from profet_core.prediction.models import Models
+from profet_core.prediction.models import CALIBRATED_NAME, Models
 
 #: Kinds of work: FLOPs, then values that are written, then what a step takes once, whatever its batch.
 FLOPS = (

@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -240,7 +239,7 @@ def refusal(profile: Profile, network: str | None = None) -> str:
             f"{share:.0%} of the GPU time is in unknown operations, {longest} the longest: record a training step with "
             "the framework's own operations."
         )
-    return _no_vision(profile, network, sums) if is_transformer(profile, network) else ""
+    return _no_vision(profile, network, sums) if _is_transformer(profile, network, sums) else ""
 
 
 def is_transformer(profile: Profile, network: str | None = None) -> bool:
@@ -250,9 +249,12 @@ def is_transformer(profile: Profile, network: str | None = None) -> bool:
     ----------
     network : as `refusal` takes it.
     """
+    return _is_transformer(profile, network, _work_us(profile)[0])
+
+
+def _is_transformer(profile: Profile, network: str | None, sums: Mapping[str, float]) -> bool:
     if network == VISION_TRANSFORMER or profile.meta.network == VISION_TRANSFORMER:
         return True
-    sums, _ = _work_us(profile)
     convolutions_us, both_us = sums[_CONVOLUTIONS], sums[_CONVOLUTIONS] + sums[_PRODUCTS]
     if convolutions_us <= MIN_CONVOLUTION_SHARE * both_us:
         return True
@@ -318,17 +320,22 @@ def _cuts_images(profile: Profile) -> bool:
 
 def _work_us(profile: Profile) -> tuple[dict[str, float], dict[str, float]]:
     """Time of convolutions, of matrix products, and of attention among these; and of operations of unknown kinds."""
-    sums, shipped = {_CONVOLUTIONS: 0.0, _PRODUCTS: 0.0, _ATTENTION: 0.0, "": 0.0}, load_operation_kinds().shipped
-    unknown_us: dict[str, float] = {}
+    sums, unknown_us = {_CONVOLUTIONS: 0.0, _PRODUCTS: 0.0, _ATTENTION: 0.0}, dict[str, float]()
     for name, us in profile.operations.items():
-        # Most names are in the table.
-        is_known = name in shipped
-        for kind in (_shipped_work if is_known else _work)(name):
+        # Most names are in the table, and say nothing.
+        if (kinds := _SHIPPED_WORK.get(name)) is None:
+            kinds = _work(name)
+            if name in load_operation_kinds().shipped:
+                _SHIPPED_WORK[name] = kinds
+            elif name.startswith(DEVICE_PREFIX) and name not in IDLE_OPERATIONS and kind_of(name) is None:
+                unknown_us[name] = us
+        for kind in kinds:
             sums[kind] += us
-        is_device = not is_known and name.startswith(DEVICE_PREFIX) and name not in IDLE_OPERATIONS
-        if is_device and kind_of(name) is None:
-            unknown_us[name] = us
     return sums, unknown_us
+
+
+#: What `_work` says of shipped names that were asked for: a visitor's are not kept.
+_SHIPPED_WORK: dict[str, tuple[str, ...]] = {}
 
 
 def is_attention(operation: str) -> bool:
@@ -337,18 +344,14 @@ def is_attention(operation: str) -> bool:
 
 
 def _work(operation: str) -> tuple[str, ...]:
-    """Whether a GPU's operation is a convolution or a matrix product, or attention besides; of others an empty name."""
+    """Whether a GPU's operation is a convolution or a matrix product, or attention besides; empty for others."""
     if not operation.startswith(DEVICE_PREFIX):
-        return ("",)
+        return ()
     attention = (_ATTENTION,) if is_attention(operation) else ()
     operation_class = getattr(kind_of(operation), "operation_class", None) or ""
     if operation_class.startswith(("convolution", "depthwise")):
         return (_CONVOLUTIONS, *attention)
-    return (operation_class if operation_class == _PRODUCTS else "", *attention)
-
-
-#: Of the shipped names alone: a visitor's are not kept.
-_shipped_work = cache(_work)
+    return (_PRODUCTS, *attention) if operation_class == _PRODUCTS else attention
 
 
 def check_profile(models: Models, profile: Profile, network: str | None = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -110,10 +110,15 @@ def counted_steps(
     """
     counted, notes = list[CountedStep](), list[list[Note]]()
     is_host_known, launch_ms = np.isfinite(times.host_ms).tolist(), times.launch_ms.tolist()
+    by_names: dict[Hashable, tuple[CountedStep | Note | None, float]] = {}
     for number, (profile, step) in enumerate(zip(batch.profiles, recorded, strict=True)):
-        by_name = None if by_counts is None else by_counts(models, profile)
+        # Many profiles may be of one network; only here, as names are visitors'.
+        key = profile.meta, profile.file_name, profile.source_format, step.asked
+        if by_counts is not None and key not in by_names:
+            named = by_counts(models, profile)
+            by_names[key] = named, named.usual_ms(step) if isinstance(named, CountedStep) else 0.0
+        by_name, here_ms = by_names.get(key, (None, 0.0))
         if isinstance(by_name, CountedStep):
-            here_ms = by_name.usual_ms(step)
             limit = max_log_ratio(quantile() * step.log_sd)
             if not (step.latency_ms > 0 and abs(math.log(step.latency_ms / here_ms)) <= limit):
                 steps = f"about {format_ms(here_ms)} on {step.gpu.name}, this one takes {format_ms(step.latency_ms)}"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 from weakref import ref
 
 import numpy as np
@@ -20,9 +20,7 @@ from profet_core.latency import Basis, Estimate, FloatArray, Values, combined_sd
 from profet_core.layers.gpu_effects import basis_of, evidence_notes
 from profet_core.layers.rates import calibrated_gpus, has_rates, rate_model_of
 from profet_core.offers import OfferTable, is_limited_by_host, taken
-
-if TYPE_CHECKING:
-    from profet_core.prediction.models import Models
+from profet_core.prediction.models import Models
 
 T = TypeVar("T")
 _ADD_IT = "add it as a custom GPU with that name."

@@ -203,7 +203,6 @@ def advise(
     for offer in offers:
         listed.setdefault(offer.name, []).append(offer)
     excluded: dict[str, str] = {}
-    rows: dict[tuple[str, ...], int] = {}
     places: list[tuple[int, Instance]] = []
     for number, (instance, latency_ms) in enumerate(zip(steps.numbers, steps.latency_ms.tolist(), strict=True)):
         if wanted is not None and instance not in wanted:
@@ -217,7 +216,6 @@ def advise(
         elif fit is not None and fit.verdict is Verdict.DOES_NOT_FIT:
             excluded[instance] = f"does not fit in memory: {fit.why}"
         else:
-            rows |= {offer.offer_key: len(rows) + place for place, offer in enumerate(rentable)}
             places += [(number, offer) for offer in rentable]
     if not places:
         reasons = "; ".join(map(": ".join, excluded.items())) or "no instance has a latency"
@@ -225,7 +223,8 @@ def advise(
         retired = not include_retired and any(is_retired)
         hint = "; {include_retired} includes retired instances" if retired else ""
         raise InputError(f"There is no offer to choose from ({reasons}){hint}.", "include_retired")
-    others = [offer for offer in offers if offer.offer_key not in rows]
+    rows, rented = range(len(places)), {id(offer) for _, offer in places}
+    others = [offer for offer in offers if id(offer) not in rented]
     places += [(steps.numbers.get(offer.name, -1), offer) for offer in others]
     table = costed(
         workload,
@@ -235,7 +234,7 @@ def advise(
         reasons=[""] * len(rows) + [excluded.get(offer.name, "no GPU specs") for offer in others],
         anchor=anchor,
     )
-    return Advice(table, tuple(table.cheapest_first(range(len(rows))).tolist()), excluded)
+    return Advice(table, tuple(table.cheapest_first(rows).tolist()), excluded)
 
 
 #: The four instances of the PROFET paper.
@@ -288,12 +287,12 @@ def preset_rows(
     if preset is Preset.GPUS:
         # The cheapest row of each GPU is written last.
         rows = list({plan.offer.gpu: plan for plan in sorted(rows, key=cost)[::-1]}.values())
-    kept = {plan.offer.offer_key for plan in rows}
-    kept |= {plan.offer.offer_key for plan in every if is_custom(plan.offer) or (keep and plan.label == keep)}
+    kept = {id(plan) for plan in rows}
+    kept |= {id(plan) for plan in every if is_custom(plan.offer) or (keep and plan.label == keep)}
     if not any(plan.is_anchor for plan in rows):
         anchors = sorted((plan for plan in every if plan.is_anchor), key=cost)
-        kept |= {plan.offer.offer_key for plan in anchors[:1]}
-    return [plan for plan in every if plan.offer.offer_key in kept]
+        kept |= {id(plan) for plan in anchors[:1]}
+    return [plan for plan in every if id(plan) in kept]
 
 
 def sorted_rows(plans: Iterable[Plan], sort: Sort) -> list[Plan]:

@@ -36,7 +36,8 @@ def test_the_modules_of_a_prediction_are_listed_in_order_and_once(repository, mo
 
     def as_the_page_asks() -> None:
         prediction = predicted_question(context, question)
-        advise_training(context, question, predicted_training(context, question, prediction))
+        training = predicted_training(context, question, prediction)
+        assert advise_training(context, question, training).advice.recommended.cards
 
     # What is loaded once is loaded.
     as_the_page_asks()

@@ -13,8 +13,7 @@ from profet_core import Catalog, Models
 from profet_core.answers.context import Context
 from profet_core.catalog import load_gpus
 from profet_core.files import manifest_checksum, sha256_hex, shipped_folder
-from profet_core.prediction.models import SCHEMA_VERSION
-from profet_core.prediction.transfer import TRANSFER_NAME
+from profet_core.prediction.models import SCHEMA_VERSION, TRANSFER_NAME
 from tests.made.members import tiny_member
 
 #: Latency = factor x anchor latency (line), a constant (forest), microseconds of all features / 1000 (dense).

@@ -16,7 +16,7 @@ import pytest
 from profet_core.errors import ArtifactError
 from profet_core.files import shipped_folder
 from profet_core.layers.rates import load_rates
-from profet_core.prediction.transfer import load_transfer
+from profet_core.prediction.models import load_transfer
 from profet_lab.reports import CARD_NAME, PARTS, fixed, listed, model_card, read_report, render, section, table
 
 pytestmark = pytest.mark.training

@@ -12,7 +12,7 @@ from profet_core.catalog.custom_gpus import GPU_COLUMNS
 from profet_core.catalog.instance import FILE_COLUMNS
 from profet_core.files import manifest_checksum, shipped_folder
 from profet_core.layers.rates import CALIBRATED_VERSION, KINDS, UserEffects, calibrated_content, load_rates
-from profet_core.prediction.transfer import CALIBRATED_NAME
+from profet_core.prediction.models import CALIBRATED_NAME
 
 #: Not among the shipped specs; its costs are those of its peaks.
 GPU, INSTANCE, CELLS, LOG_SD = "Quadro RTX 4000", "desk.q5000", 20, 0.1

@@ -13,7 +13,7 @@ from profet_core.errors import ArtifactError
 from profet_core.files import manifest_checksum, shipped_folder
 from profet_core.layers.rates import load_rates
 from profet_core.prediction.growth import SIGNS, load_growth
-from profet_core.prediction.transfer import load_transfer
+from profet_core.prediction.models import load_transfer
 from profet_core.training.memory import load_memory
 from profet_core.training.scaling_model import load_scaleout
 
@@ -115,7 +115,7 @@ def test_the_shipped_coefficients_know_every_instance_gpu_and_link(models):
         assert set(scaling.offsets) == INSTANCES
         assert len(content["curves"][name]["share"]) == len(content["curves"][name]["area"]) == 1 + len(SIGNS)
     transfer = models.transfer
-    assert set(transfer.instances) == INSTANCES and transfer.reference_gpu == "Tesla V100-SXM2-16GB"
+    assert set(transfer.profiled) == INSTANCES and transfer.reference_gpu == "Tesla V100-SXM2-16GB"
     assert {name: profiled.host.name for name, profiled in transfer.profiled.items()} == {
         **dict.fromkeys(INSTANCES, "broadwell"),
         "g4dn.xlarge": "cascade-lake",
