@@ -120,8 +120,10 @@ def test_only_what_is_shipped_is_remembered_for_longer():
                     decorators = {ast.unparse(decorator).partition("(")[0] for decorator in node.decorator_list}
                     if decorators & {"cache", "lru_cache", "functools.cache", "functools.lru_cache", "st.cache_data"}:
                         kept.add(f"{path.relative_to(ROOT)}: {node.name}")
-    # Their arguments are the models' own class names, records' types, unique names of networks, and the code's own.
+    # Their arguments are the models' own class names, types of records, unique names of networks in the table, the
+    # code's own, and names in the list of GPUs of who runs the server.
     shipped = {
+        "profet_core/catalog/custom_gpus.py": ["_warn_once"],
         "profet_core/catalog/tables.py": ["_numbers_of", "_types_of"],
         "profet_core/layers/by_name.py": ["_known_name"],
         "profet_core/layers/networks.py": ["_counts_of", "_shared"],

@@ -240,6 +240,8 @@ def _save_gpu(prefix: str, name: str | None, before: Cells) -> None:
         made = _made_gpu({_TIMES: "", **before, **_texts(typed)})
         rows = [made if custom.name == name else custom for custom in session.custom.gpus]
         _put_gpus(rows if name else [*rows, made])
+        # It is shown as one of theirs: the form would still have all that was typed, as if nothing had been added.
+        st.session_state["custom-gpu"] = made.name
     except ProfetError as error:
         st.session_state["custom-gpu:problem"] = str(error)
 

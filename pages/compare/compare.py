@@ -29,10 +29,9 @@ def main(resources: Resources) -> None:
 def _linked() -> tuple[Part | str, ...]:
     """Return what is listed and how it is shown; a visitor's own profiles can't be in a link.
 
-    A sample that Predict shows is as it is there, with all that its numbers depend on.
+    A sample or a network by name that Predict shows is as it is there, with all that its numbers depend on.
     """
-    is_sample = session.profile.source == "sample"
-    inputs = session.prediction_inputs if is_sample else (session.how,)
+    inputs = session.prediction_inputs if session.profile.source in ("sample", "name") else (session.how,)
     return session.compare, "drawn", session.offers, session.compare_table, *inputs
 
 

@@ -145,6 +145,7 @@ def edit_profiles(
             tuple(resources.samples),
             format_func=lambda name: sample_label(resources.samples[name]),
             placeholder="Add a sample",
+            select_all=False,
             wrap=True,
             on_change=lambda: setattr(state, "inspect", next(reversed(state.compare_samples), None)),
         )
@@ -153,6 +154,8 @@ def edit_profiles(
             list(dict.fromkeys((*named_networks(), *state.compare_networks))),
             placeholder="Add a network",
             accept_new_options=True,
+            # Enter takes the network that is typed, not all that match.
+            select_all=False,
             max_selections=_MAX_NETWORKS,
             wrap=True,
             help="At the batch size of the first one above.",

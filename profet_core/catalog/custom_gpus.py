@@ -6,7 +6,9 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
+from functools import cache, partial
 from pathlib import Path
+from shlex import quote
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -137,13 +139,14 @@ class CustomGpu(Struct, frozen=True):
         )
 
 
-def custom_gpu_from(cells: Mapping[str, str], shipped: Gpus) -> CustomGpu:
+def custom_gpu_from(cells: Mapping[str, str], shipped: Gpus, *, may_ship: bool = False) -> CustomGpu:
     """Parse a GPU from text cells of a file, a form or a request; absent or empty cells are not given.
 
-    `shipped` are the GPUs it can be similar to, and whose names it can't have. Raises InputError, which names the GPU.
+    `shipped` are the GPUs it can be similar to, and whose names it can't have unless it `may_ship`. Raises InputError,
+    which names the GPU.
     """
     row = {column: str(cells.get(column) or "").strip() for column in GPU_COLUMNS}
-    name = _checked_name(row["gpu"], shipped)
+    name = _checked_name(row["gpu"], shipped, may_ship=may_ship)
     if not row["like"]:
         raise InputError(f"{name}: name a similar GPU: missing specs are taken from it.")
     like = shipped.find(row["like"])
@@ -221,9 +224,23 @@ def read_custom_gpus(path: Path | None, shipped: Gpus) -> tuple[CustomGpu, ...]:
     """GPUs of a custom file; empty if there is no file. CatalogError names the row and the error in one line."""
     try:
         text = None if path is None else file_text(path, "Your list of GPUs")
-        return () if text is None else parse_custom_gpus(text, shipped)
+        rows = () if text is None else parse_custom_gpus(text, shipped)
     except CatalogError as error:
         raise CatalogError(f"{error} Fix or remove your file {path}.") from None
+    for row in rows:
+        if shipped.called(row.name) is not None:
+            _warn_once(
+                f"warning: {row.name} now ships with PROFET, and your row in {path} is used instead; to use what "
+                f"ships: profet gpus remove {quote(row.name)}"
+            )
+    return rows
+
+
+@cache
+def _warn_once(line: str) -> None:
+    import logging
+
+    logging.getLogger(__name__).warning(line)
 
 
 def parse_custom_gpus(text: str, shipped: Gpus) -> tuple[CustomGpu, ...]:
@@ -232,12 +249,8 @@ def parse_custom_gpus(text: str, shipped: Gpus) -> tuple[CustomGpu, ...]:
     if is_header(text):
         return ()
 
-    def make(row: Row) -> CustomGpu:
-        # The list may be older than the specs that ship now.
-        if (same := shipped.called(row["gpu"])) is not None:
-            raise InputError(f"{row['gpu']} ships with PROFET as {same.name}: delete its row.")
-        return custom_gpu_from(row, shipped)
-
+    # The list may be older than the specs that ship now.
+    make = partial(custom_gpu_from, shipped=shipped, may_ship=True)
     try:
         return checked_custom_gpus(read_records(text, what, key="gpu", required=columns, make=make))
     except InputError as error:
@@ -272,12 +285,15 @@ def with_offers_of(catalog: Catalog, own: Iterable[CustomGpu]) -> Catalog:
     return catalog.with_custom([*(row for row in catalog.all_offers if row.custom), *new]) if new else catalog
 
 
-def _checked_name(name: str, shipped: Gpus) -> str:
+def _checked_name(name: str, shipped: Gpus, *, may_ship: bool) -> str:
     if not name:
         raise InputError("Give the GPU a name.")
     if not _NAME.fullmatch(name) or len(name) > MAX_NAME_LENGTH:
         raise InputError(f"A GPU name may only have letters, digits, spaces and .()/_-, not {name[:60]!r}.")
     same = shipped.called(name)
+    if may_ship:
+        # Offers of the shipped one have its spelling.
+        return same.name if same is not None and same.name.lower() == name.lower() else name
     if same is not None:
         raise InputError(f"The catalog already has {name} as {same.name}: use that one, or choose another name.")
     model = gpu_model(name)

@@ -20,19 +20,19 @@ from profet_profiles.units import MS_PER_S, SMALLEST_NUMBER, typed_positive, typ
 _NUMBER = r"(?P<{}>[\d.][\d.,]*(?:e[+-]?\d+)?)\s*"
 _TIME = r"(?P<{}>milliseconds?|msecs?|ms|[uµμ]s|seconds?|secs?|s|minutes?|mins?|m|hours?|h)"
 _ITEM = r"(?P<{}>it|iters?|iterations?|steps?|batch|batches|im|imgs?|images?|samples?|examples?|epochs?)"
-_PER = r"\s*(?:/|per)\s*"
+_PER = r"(?:\s*(?:/|per)\s*|\s+(?:for )?(?:an?|each|every|one)\s+)"
 # Patterns are texts, compiled when one is first searched for: most commands read no time.
 #: "146ms/step", "1.2 s/it", "90 s per epoch"; "7.31it/s", "1,390 images/s".
 _SPEED = (
     rf"(?i)(?<![\d:.,])(?:{_NUMBER.format('time')}{_TIME.format('unit')}{_PER}{_ITEM.format('of')}"
     rf"|{_NUMBER.format('items')}{_ITEM.format('item')}{_PER}{_TIME.format('each')})(?![\w/])"
 )
-#: "1h 20min/epoch", "14:05 per epoch".
-_EPOCH = rf"(?i)(?P<time>.*\S){_PER}epoch"
+#: "1h 20min/epoch", "14:05 per epoch", "14 minutes for an epoch".
+_EPOCH = rf"(?i)(?P<time>.*?\S){_PER}epoch"
 _PARTS = rf"(?i){_NUMBER.format('number')}{_TIME.format('unit')}\s*"
-#: "epoch took 14 min", "time per step: 0.23 s"; "100 steps in 23 s".
+#: "my epoch takes 14 min", "time per step: 0.23 s"; "100 steps in 23 s".
 _NAMED = (
-    r"(?i)(?:(?:an|one|each|per|time|average|avg)\s+)*"
+    r"(?i)(?:(?:an?|one|each|every|per|time|average|avg|the|my|our)\s+)*"
     rf"{_ITEM.format('of')}(?:\s*time)?[\s:=]*(?:took|takes|in|is)?\s*(?P<time>\S.*)"
 )
 _SEVERAL = rf"(?i)(?P<count>[1-9][\d,]*)\s*{_ITEM.format('of')}\s*(?:in|took|take)\s*(?P<time>\S.*)"

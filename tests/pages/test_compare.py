@@ -206,6 +206,7 @@ def test_networks_by_name_are_compared_in_one_order(open_app):
     app = open_app("compare", **query, compare_networks="ViT-B/16,resnet 50,no such net")
     assert [*compared(app)] == ["resnet50", "vit_b_16"] and len(app.error) == 1 and not app.exception
     assert app.query_params["compare_networks"] == "vit_b_16,resnet50,no such net"
+    assert (app.query_params["source"], app.query_params.get("net", "resnet50")) == ("name", "resnet50")
     steps = [[float(cell.split()[0]) for cell in row.values()] for row in compared(app).values()]
     assert steps[0] == sorted(steps[0]) and all(vit > resnet for resnet, vit in zip(*steps, strict=True))
     (table,) = result_tables(app)

@@ -47,6 +47,16 @@ def test_an_added_gpu_is_predicted_listed_and_priced(document, sample, own):
     assert document("gpus") == [] and predicted(document, sample) == before
 
 
+def test_a_row_whose_gpu_ships_by_now_answers_and_can_be_removed(document, sample, own):
+    document("gpus", "add", *ADD, "--usd-per-hour", 0.25)
+    own.write_text(own.read_text().replace("RTX 4080", "GeForce RTX 3090"))
+    asked = ("predict", sample.path, "--anchor", sample.anchor, "--gpu", "GeForce RTX 3090")
+    (row,) = [row for row in document(*asked)["predictions"] if row["instance"] == "geforce-rtx-3090"]
+    assert (row["basis"], row["usd_per_hour"]) == ("transferred", 0.25)
+    document("gpus", "remove", "GeForce RTX 3090")
+    assert document("gpus") == []
+
+
 def test_every_gpu_says_its_precisions_and_what_amp_does(document, run):
     known = {row["gpu"]: row for row in document("gpus", "known")}
     assert list(known) == list(load_gpus())

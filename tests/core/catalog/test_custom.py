@@ -270,9 +270,18 @@ def test_a_row_is_read_back_as_it_was_written(tmp_path, cells):
     write_custom_gpus(path, rows)
     assert read_custom_gpus(path, SHIPPED) == rows
     assert read_custom_gpus(tmp_path / "none.csv", SHIPPED) == ()
-    path.write_text(path.read_text().replace("other card", "RTX 3090"))
-    with pytest.raises(CatalogError, match=f"RTX 3090 ships with PROFET as GeForce RTX 3090: delete its row.*{path}"):
-        read_custom_gpus(path, SHIPPED)
+
+
+@pytest.mark.parametrize(("name", "full"), [("RTX 3090", "RTX 3090"), ("geforce rtx 3090", "GeForce RTX 3090")])
+def test_a_row_whose_gpu_ships_by_now_is_used_with_one_warning(tmp_path, caplog, name, full):
+    path = tmp_path / "gpus.csv"
+    path.write_text(custom_gpus_text([custom_gpu(memory_gib="20")]).replace("RTX 4080", name))
+    for _ in range(2):
+        (row,) = read_custom_gpus(path, SHIPPED)
+    gpus = SHIPPED.with_custom([row.gpu])
+    assert gpus[full].memory_gib == gpus.find(name).memory_gib == 20 and set(SHIPPED) <= set(gpus)
+    (warning,) = caplog.messages
+    assert str(path) in warning and f"profet gpus remove '{full}'" in warning and "\n" not in warning
 
 
 @pytest.mark.parametrize(
