@@ -75,11 +75,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-# Python takes memory for calls in pieces of 16 KB, and gives one back when its first call returns: a loop that calls
-# there asks the system again and again, a tenth of a command's time. This call takes a piece with room for all others.
-main.__code__ = main.__code__.replace(co_stacksize=100_000)
-
-
 def _status(arguments: Sequence[str], started: Callable[[], object]) -> int:
     """Parse, call `started`, and run."""
     if isinstance(sys.stdout, io.TextIOWrapper):
