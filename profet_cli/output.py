@@ -39,7 +39,7 @@ Column: TypeAlias = tuple[str, Source] | tuple[str, Source, Callable[[Any], str]
 
 def print_json(document: object) -> None:
     """Exactly one JSON document on stdout."""
-    # In one line, Python's library writes it in C.
+    # ASCII alone, whatever the terminal's encoding; in one line Python's library writes it in C.
     line = json.dumps(json.loads(json_of(document)))
     print(msgspec.json.format(line, indent=2))
 

@@ -20,7 +20,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
 from profet_core.catalog import load_gpus, load_shipped
-from profet_core.catalog.gpus import AMP, CODES, FP32, PRECISIONS, TF32, Gpu
+from profet_core.catalog.gpus import AMP, CODES, FP32, PRECISIONS, TF32, Gpu, compared_specs
 from profet_core.files import sha256_hex
 from profet_core.latency import LEVEL, log_sd_of, quantile
 from profet_core.layers.networks import PROFET as PROFET_PREFIX
@@ -586,13 +586,7 @@ def is_no_slower(gpu: Gpu, other: Gpu) -> bool:
     is_earlier = generations[0] is None or generations[1] is None or generations[0] < generations[1]
     if line_of(gpu) != line_of(other) or (is_earlier and generations != (None, None)):
         return False
-    mine, its = (
-        (
-            *(card.fp32_tflops, card.tf32_tensor_dense_tflops or 0.0, card.fp16_tensor_dense_tflops or 0.0),
-            *(card.bandwidth_gb_per_s, card.l2_mb, card.tdp_w),
-        )
-        for card in (gpu, other)
-    )
+    mine, its = compared_specs(gpu), compared_specs(other)
     return mine > its and all(own >= others for own, others in zip(mine, its, strict=True))
 
 

@@ -150,8 +150,7 @@ def _instances(resources: Resources) -> None:
         return problems
 
     rows = [custom_cells(row, shared, resources.gpus) for row in session.custom.instances]
-    now = lambda: session.custom.instances  # noqa: E731
-    _editor("custom-instances", columns, rows, now, put, repr(columns), grows=True)
+    _editor("custom-instances", columns, rows, lambda: session.custom.instances, put, repr(columns), grows=True)
 
 
 def _custom_gpu_instances() -> frozenset[str]:

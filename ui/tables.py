@@ -214,7 +214,7 @@ def result_table(
 
     The rows have their order, by the column `sorted_by`, until the visitor sorts them; of the columns the first names
     the row and is always there.
-    Rows are told from each other by their `label`, in links too. `stem` begins the names of exports, and `title` is for
+    A row is known by its `label`, in links too. `stem` begins the names of exports, and `title` is for
     screen readers. `charts` says whether the page has charts to save; None: the page draws the view's row of exports
     itself.
     """

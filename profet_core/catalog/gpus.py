@@ -457,14 +457,15 @@ def no_less(gpus: Sequence[Gpu]) -> np.ndarray:
     # Late: a list of GPUs is read without it.
     import numpy as np
 
-    specs = np.array([_specs(gpu) for gpu in gpus])
+    specs = np.array([compared_specs(gpu) for gpu in gpus])
     generations = np.array([gpu.compute_capability for gpu in gpus], float)
     is_more = (specs[:, None] > specs[None]).any(axis=2)
     same: np.ndarray = generations[:, None] == generations
     return same & is_more & (specs[:, None] >= specs[None]).all(axis=2)
 
 
-def _specs(gpu: Gpu) -> tuple[float, ...]:
+def compared_specs(gpu: Gpu) -> tuple[float, ...]:
+    """Return what makes a GPU faster, the more the faster."""
     tensor = gpu.tf32_tensor_dense_tflops or 0.0, gpu.fp16_tensor_dense_tflops or 0.0
     return gpu.fp32_tflops, *tensor, gpu.bandwidth_gb_per_s, gpu.l2_mb, gpu.tdp_w
 

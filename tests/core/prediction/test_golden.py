@@ -90,8 +90,9 @@ def questions(samples) -> Iterator[tuple[str, dict[str, Any]]]:
         asked = {"profile": sample.profile, "anchor": sample.anchor, "precision": precision, **sizes}
         yield f"{name} {precision} {sizes}", asked
     for anchor, precision, latency_ms in product(ANCHORS, ("as profiled", "fp32", "amp"), (80.0, None)):
-        asked = {"profile": samples[SMALL].profile, "anchor": anchor, "precision": precision, "trust_latency": True}
+        asked = {"profile": samples[SMALL].profile, "anchor": anchor, "precision": precision}
         asked |= {"latency_ms": latency_ms, "without_latency": latency_ms is None, "at_batch": 100, "at_pixels": 160}
+        asked["trust_latency"] = latency_ms is not None
         yield f"{anchor} {precision} {latency_ms}", asked
     for method, more in product(("default", "profet"), ({}, {"at_batch": 64}, {"at_batch": 256, "at_pixels": 192})):
         asked = {"profile": samples[SMALL].profile, "anchor": "g4dn.xlarge", "method": method, **more}

@@ -264,7 +264,7 @@ def test_gpus_that_tie_on_the_host_say_so(models):
     assert rows["p5.4xlarge"].limited_by_host and rows["p4d.24xlarge"].limited_by_host
     # The later host launches faster.
     launches = host_named("milan").launch / host_named("cascade-lake").launch
-    assert rows["p5.4xlarge"].latency_ms / rows["p4d.24xlarge"].latency_ms == pytest.approx(launches, rel=0.1)
+    assert rows["p5.4xlarge"].latency_ms / rows["p4d.24xlarge"].latency_ms == pytest.approx(launches, rel=0.15)
     assert rows["p5.4xlarge"].note.startswith("limited by CPU launch overhead; ")
     assert not any(rows[name].limited_by_host for name in models.instances)
     grown = {row.instance: row for row in steps_at(models, [small], batch_size=1024, pixels=256)}

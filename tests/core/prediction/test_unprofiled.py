@@ -296,11 +296,10 @@ def test_other_kernels_than_todays_count_on_every_gpu(models, catalog, samples, 
         known = {"latency_ms": sample.latency_ms, "by_counts": partial(step_by_counts, given=network)}
         return predict(models, catalog, sample.profile.with_meta(**meta), sample.anchor, **known)
 
-    found, in_torch = predicted(sample), predicted(sample, framework="PyTorch 2.1")
-    assert found.latencies_ms["gcp/n1-standard-4+1xP100"] > found.latencies_ms["p3.2xlarge"]
-    assert found.latencies_ms["g5.xlarge"] > 1.5 * in_torch.latencies_ms["g5.xlarge"] / 1.9
-    notes = [note for note in found.warnings if note.code is Code.PROFILED_PROGRAM]
-    (note,) = notes
+    in_tensorflow, in_torch = predicted(sample), predicted(sample, framework="PyTorch 2.1")
+    assert in_tensorflow.latencies_ms["gcp/n1-standard-4+1xP100"] > in_tensorflow.latencies_ms["p3.2xlarge"]
+    assert in_tensorflow.latencies_ms["g5.xlarge"] > in_torch.latencies_ms["g5.xlarge"]
+    (note,) = (note for note in in_tensorflow.warnings if note.code is Code.PROFILED_PROGRAM)
     assert 1.6 < note.values["times"] < 2.8
     for other in (in_torch, predicted(plain)):
         assert Code.PROFILED_PROGRAM not in codes(other)
