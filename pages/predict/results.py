@@ -81,7 +81,7 @@ Ends = tuple[float, float] | None
 Words = Callable[..., str]
 #: A limit this many times beyond all plans is not drawn: it would leave no room for them.
 _IN_SIGHT = 3.0
-#: Pixels of a side of the plot on a phone and of its vertical axis, and of a label's letter and line; a label's letters.
+#: Pixels of a side of the plot on a phone and of its vertical axis, and of a label's letter and line, letters at most.
 _PHONE_PX, _AXIS_PX, _LETTER_PX, _LINE_PX, _MAX_LETTERS = 265, 60, 6, 12, 24
 #: Where a label stands beside its point: to its left or right, and lines above. Nothing lies below and left of the
 #: frontier.
