@@ -120,7 +120,8 @@ def edit_profiles(
     state, notes = session.compare, notes_on(_PREFIX)
     inside = state.view == "inside"
     waiting = any(candidate.prediction is None for candidate in compared) or bool(notes.errors or notes.infos)
-    panel = st.expander(f"Profiles ({len(compared)})", expanded=waiting, icon=":material/list:")
+    # By its key it stays open when the number in its label changes.
+    panel = st.expander(f"Profiles ({len(compared)})", expanded=waiting, icon=":material/list:", key="profiles")
     left, right = panel.columns(2, gap="medium")
     names = {candidate.held.key: candidate.name if inside else plain(candidate.name) for candidate in compared}
     st.session_state[_WIDGET] = chosen.held.key

@@ -81,8 +81,8 @@ Ends = tuple[float, float] | None
 Words = Callable[..., str]
 #: A limit this many times beyond all plans is not drawn: it would leave no room for them.
 _IN_SIGHT = 3.0
-#: Pixels of a side of the plot on a phone and of its vertical axis, and of a label's letter and line.
-_PHONE_PX, _AXIS_PX, _LETTER_PX, _LINE_PX = 265, 60, 6, 12
+#: Pixels of a side of the plot on a phone and of its vertical axis, and of a label's letter and line, letters at most.
+_PHONE_PX, _AXIS_PX, _LETTER_PX, _LINE_PX, _MAX_LETTERS = 265, 60, 6, 12, 24
 #: Where a label stands beside its point: to its left or right, and lines above. Nothing lies below and left of the
 #: frontier.
 _PLACES = {"bottom left": (-1, -1), "middle left": (-1, 0), "bottom right": (1, -1), "top right": (1, 1)}
@@ -170,7 +170,9 @@ def _line(name: str, x: Sequence[float | None], y: Sequence[float | None], line:
 
 
 def _gpu_of(plan: Plan) -> str:
-    return no_markup(plan.name.partition(" · ")[0])
+    name = plan.name.partition(" · ")[0]
+    # All of it is under the pointer; on a phone it would leave the chart.
+    return no_markup(name if len(name) <= _MAX_LETTERS else f"{name[: _MAX_LETTERS - 1].rstrip()}…")
 
 
 def _marks(
