@@ -206,7 +206,7 @@ def cards(page: Page) -> list[str]:
         has_text=re.compile(r"^(Cheapest|Fastest|Best|The only)")
     )
     expect(columns.first).to_be_visible()
-    return [text.replace("\n", " ") for text in columns.all_inner_texts()]
+    return [re.sub(r"\s", " ", text) for text in columns.all_inner_texts()]
 
 
 def amount(text: str) -> float:
