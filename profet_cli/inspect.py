@@ -112,7 +112,7 @@ def _known_by(row: Placement) -> str | None:
         return "excluded"
     if row.operation_class is None:
         return "unknown, ignored"
-    return "similar kind" if row.stands_in else "kind"
+    return "similar kind" if row.is_unseen_kind else "kind"
 
 
 def add_convert(parser: argparse.ArgumentParser) -> None:

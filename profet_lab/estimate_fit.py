@@ -297,7 +297,7 @@ _MODERN_KERNELS, _MODERN_YEARS = (math.log(0.4), 0.1), (2020.5, 2022.0)
 #: The same of launches, by the same comparison: steps of 12 images wait for both. And of the ends of kernels by source.
 _MODERN_LAUNCHES, _KERNELS_BY_SOURCE = (math.log(0.6), 0.3), 0.5
 #: Of a network, and of a source on one GPU: many rows share each, and are to count as few where GPUs, sources and kinds
-#: of work are told apart. What is answered has neither; `rates.MeasuredRatios` has what is known of networks.
+#: of work differ. What is answered has neither; `rates.MeasuredRatios` has what is known of networks.
 _NETWORK, _SOURCE_ON_GPU = 0.05, 0.05
 #: What a precision and code change of a whole group of kinds, and of one in it.
 _GROUP_BY_MODE = 0.4

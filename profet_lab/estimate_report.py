@@ -147,7 +147,7 @@ def held_out_rows(
     for number, (_, judged) in enumerate(folds["families"]):
         family_fold[judged] = number
     fit_problem = replace(fit_problem, rows=fit_problem.rows.assign(family_fold=family_fold))
-    found = {}
+    errors = {}
     for name in names:
         tasks = [(fit_problem.subset(learned), fitted) for learned, _ in folds[name]]
         fits = run_tasks(fit, tasks, progress=progress, threads=True)
@@ -157,8 +157,8 @@ def held_out_rows(
             for fold, effects in zip(folds[name], fits, strict=True):
                 answered = (as_new_source if is_new_source else without_networks)(fit_problem.keys, effects)
                 parts.append(_judged(fit_problem, fold, answered, is_known=name in _CORRECTED))
-            found[kind] = pd.concat(parts).sort_index().assign(is_new_source=is_new_source)
-    return found
+            errors[kind] = pd.concat(parts).sort_index().assign(is_new_source=is_new_source)
+    return errors
 
 
 def _judged(fit_problem: Problem, fold: Fold, effects: np.ndarray, *, is_known: bool) -> pd.DataFrame:
@@ -180,15 +180,15 @@ def _judged(fit_problem: Problem, fold: Fold, effects: np.ndarray, *, is_known: 
 
 def _corrections(known: MeasuredRatios, rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Log ratio of each row by what is known of its network, and the share of the variance that is left."""
-    found = np.zeros((2, len(rows)))
+    corrections = np.zeros((2, len(rows)))
     names = known_as(rows).to_numpy(str)
     batches, pixels = (rows[size].to_numpy(int) for size in ("batch_size", "pixels"))
     generations, modes = capabilities(rows), rows["mode"].to_numpy(int)
     for name, batch, side in sorted(set(zip(names.tolist(), batches.tolist(), pixels.tolist(), strict=True))):
         some = (names == name) & (batches == batch) & (pixels == side)
         wanted = [Mode(mode) for mode in modes[some]]
-        found[:, some] = known.corrections(name, generations[some].tolist(), wanted, batch, side)
-    return found[0], found[1]
+        corrections[:, some] = known.corrections(name, generations[some].tolist(), wanted, batch, side)
+    return corrections[0], corrections[1]
 
 
 class Doubts(Struct, frozen=True):
@@ -256,13 +256,13 @@ def log_sds_by_case(held: pd.DataFrame, skip: int = -1) -> dict[str, float]:
     skip : fold whose errors don't count.
     """
     rows = held[(held["family_fold"] != skip) & ~held["gpu_steps"].between(0, OFTEN - 1)]
-    found = {}
+    log_sds = {}
     for case, mode, batch in product(Case, Mode, (1, 64)):
         key = case_key(case, mode, batch)
         parts = rows[rows["case_key"] == key], rows[rows["case"] == str(case)], rows
         wider = next((part for part in parts if len(part) >= _MIN_ERRORS), rows)
-        found[key] = float(log_sd_of(conformal(wider["log_error"].abs().to_numpy())))
-    return found
+        log_sds[key] = float(log_sd_of(conformal(wider["log_error"].abs().to_numpy())))
+    return log_sds
 
 
 def conformal(errors: np.ndarray, level: float = LEVEL) -> float:
@@ -281,10 +281,10 @@ def known_steps(rows: pd.DataFrame, log_ratios: np.ndarray) -> dict[str, Any]:
     steps.insert(0, "network", network)
     steps.insert(1, "generation", capabilities(rows))
     rows_by_step = sorted(map(list, steps.itertuples(index=False, name=None)))
-    found = {"networks": [*networks], "steps": rows_by_step}
-    known = known_steps_in({**found, "variances": dict.fromkeys(("measured", "others"), _VARIANCES)})
+    networks_and_steps = {"networks": [*networks], "steps": rows_by_step}
+    known = known_steps_in({**networks_and_steps, "variances": dict.fromkeys(("measured", "others"), _VARIANCES)})
     variances = {name: likely_variances(known, is_profet=name == "measured") for name in ("measured", "others")}
-    return {**found, "variances": variances}
+    return {**networks_and_steps, "variances": variances}
 
 
 def capabilities(rows: pd.DataFrame) -> np.ndarray:
@@ -309,7 +309,7 @@ def likely_variances(known: MeasuredRatios, *, is_profet: bool) -> list[float]:
             alike = known.alike(rows, known.log_sizes[rows], known.modes[rows], known.generations[rows])
             by_length.setdefault(end - start, []).append((*alike, ratios))
     # Networks with as many steps are decomposed at once.
-    stacks = [[np.stack(each) for each in zip(*found, strict=True)] for found in by_length.values()]
+    stacks = [[np.stack(each) for each in zip(*stack, strict=True)] for stack in by_length.values()]
 
     def surprise(logs: np.ndarray) -> float:
         everywhere, near, there, row = np.exp(logs)
@@ -410,7 +410,7 @@ def regressions(cells: pd.DataFrame) -> dict[str, dict[str, Any]]:
 
     Returns
     -------
-    found : split of the paper's four tests -> number of judged cells, and mean error of each method, percent.
+    by_split : split of the paper's four tests -> number of judged cells, and mean error of each method, percent.
     """
     work, sizes = cells[list(KINDS)].to_numpy(), cells[["batch_size", "pixels", "operations"]].to_numpy(float)
     # One figure of the GPU: three GPUs can't tell more of them apart.
@@ -426,7 +426,7 @@ def regressions(cells: pd.DataFrame) -> dict[str, dict[str, Any]]:
         "deeper network": [(~deeper, deeper)],
         "unseen GPU": [(~held, held & (cells["network"] != BENCHMARK).to_numpy()) for held in gpus],
     }
-    found: dict[str, dict[str, Any]] = {}
+    by_split: dict[str, dict[str, Any]] = {}
     for name, folds in splits.items():
         errors: dict[str, list[np.ndarray]] = {"regression": [], "lightgbm": [], "xgboost": []}
         for learned, judged in folds:
@@ -438,8 +438,8 @@ def regressions(cells: pd.DataFrame) -> dict[str, dict[str, Any]]:
             errors["lightgbm"].append(np.asarray(trees.predict(features[judged])) - log_ms[judged])
             errors["xgboost"].append(more.predict(xgboost.DMatrix(features[judged])) - log_ms[judged])
         means = {method: float(100 * np.abs(np.expm1(np.concatenate(each))).mean()) for method, each in errors.items()}
-        found[name] = {"n": sum(int(judged.sum()) for _, judged in folds), **means}
-    return found
+        by_split[name] = {"n": sum(int(judged.sum()) for _, judged in folds), **means}
+    return by_split
 
 
 RATES_TABLE = "rates.csv"

@@ -168,18 +168,18 @@ def asked(
     settings = {}
     for name in fields:
         field = fields_of(of)[name]
-        own_bounds, is_share = bounds, field.unit == "SHARE"
+        field_bounds, is_share = bounds, field.unit == "SHARE"
         default: Any = _USUAL.get(name, field.default)
         if is_share:
             low, high = field.bounds
-            own_bounds = max(1, round(100 * low)), round(100 * high) - 1
+            field_bounds = max(1, round(100 * low)), round(100 * high) - 1
             default = default and round(100 * default)
         elif field.is_mapping:
-            own_bounds = ANY_NUMBER
+            field_bounds = ANY_NUMBER
         elif bounds is None and isinstance(field.kinds[0], inspect.IntType | inspect.FloatType):
-            own_bounds = field.bounds
+            field_bounds = field.bounds
         default = [*default] if isinstance(default, tuple) else default
-        settings[name] = Setting(default, field.label, own_bounds, is_share=is_share)
+        settings[name] = Setting(default, field.label, field_bounds, is_share=is_share)
     return settings
 
 

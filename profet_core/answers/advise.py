@@ -244,7 +244,7 @@ def cheapest_batch(context: Context, answer: AdviseAnswer, rented: Mapping[str, 
     if training.profile.meta.batch_size is None:
         return None
     deadline_s = math.inf if limits.deadline_s is None else limits.deadline_s
-    found: list[tuple[int, Plan]] = []
+    choices: list[tuple[int, Plan]] = []
     tables = steps_along(context, training, "batch", _BATCH_SIZES, training.pixels, rented)
     for size, steps in zip(_BATCH_SIZES, tables, strict=True):
         numbers, measured = steps.numbers, steps.latencies_ms.keys() & rented.keys()
@@ -255,8 +255,8 @@ def cheapest_batch(context: Context, answer: AdviseAnswer, rented: Mapping[str, 
         steps = steps.take([numbers[name] for name in fitting], offers)
         steps = node_rows(context, answer.question, training, steps, offers, (size, training.pixels))
         table = costed(replace(answer.advice.workload, batch_size=size), steps, limits)
-        found += [(size, plan) for plan in table if plan.total_s <= deadline_s]
-    return min(found, key=lambda choice: choice[1].total_usd, default=None)
+        choices += [(size, plan) for plan in table if plan.total_s <= deadline_s]
+    return min(choices, key=lambda choice: choice[1].total_usd, default=None)
 
 
 def best_batch(answer: AdviseAnswer, cheapest_of_all: tuple[int, Plan] | None) -> BestBatch | None:

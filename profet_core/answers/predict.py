@@ -491,7 +491,7 @@ class Placement(Struct, frozen=True):
         none.
     class_known, cluster_known : seen in training; otherwise it went to the class of its kind and the cluster with the
         most similar names, or to none.
-    stands_in : its class had no operation of this kind in training, or it has no class.
+    is_unseen_kind : its class had no operation of this kind in training, or it has no class.
     set_aside : communication between GPUs, excluded from everything.
     """
 
@@ -503,7 +503,7 @@ class Placement(Struct, frozen=True):
     class_known: bool
     cluster: str | None
     cluster_known: bool
-    stands_in: bool
+    is_unseen_kind: bool
     set_aside: bool
 
     @property
@@ -533,7 +533,7 @@ def placements(models: Models, profile: Profile) -> tuple[Placement, ...]:
             class_known=name in classes.columns,
             cluster=None if (column := cluster_columns[name]) is None else features.names[column],
             cluster_known=name in features.columns,
-            stands_in=name.startswith(DEVICE_PREFIX) and classes.stands_in(name),
+            is_unseen_kind=name.startswith(DEVICE_PREFIX) and classes.is_unseen_kind(name),
             set_aside=is_set_aside(name),
         )
         for name, time_us in profile.operations.items()

@@ -459,7 +459,7 @@ class OperationClasses(Struct, frozen=True, dict=True):
             column_of[name] = column
         return column_of
 
-    def stands_in(self, operation: str) -> bool:
+    def is_unseen_kind(self, operation: str) -> bool:
         """Whether the class of a device operation had none of its kind in training."""
         return operation not in self.columns and kind_of(operation) not in self._served
 
@@ -535,7 +535,7 @@ class OperationClasses(Struct, frozen=True, dict=True):
                 notable = [
                     name
                     for name, column in column_of.items()
-                    if column is None or (us[name] >= least_us and self.stands_in(name))
+                    if column is None or (us[name] >= least_us and self.is_unseen_kind(name))
                 ]
                 unknown[row] = report_unknown(profiles[row], notable, column_of, self.names)
         return times, unknown

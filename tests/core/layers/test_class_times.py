@@ -71,5 +71,5 @@ def test_what_a_users_steps_say_of_a_gpu_has_their_programs_costs(models):
     effects = UserEffects(log_costs, before.log_sd, 20, gpu.name, instance="mine")
     own.__dict__["rates"] = rates.with_gpus({gpu.name: effects})
     inputs = profile_batch([Profile({"Device_Conv2D": 8e4})], "p3.2xlarge", None).inputs
-    times, own_times = (inputs_there(each, inputs, gpu, [FP32]).classes_ms for each in (models, own))
-    np.testing.assert_allclose(own_times, times, rtol=1e-9)
+    times, times_there = (inputs_there(each, inputs, gpu, [FP32]).classes_ms for each in (models, own))
+    np.testing.assert_allclose(times_there, times, rtol=1e-9)

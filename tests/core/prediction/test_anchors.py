@@ -139,8 +139,10 @@ def test_known_similar_and_unknown_operations(models):
     assert (similar.class_known, similar.operation_class) == (False, known.operation_class)
     assert (unknown.operation_class, unknown.cluster) == (None, None)
     assert (known.kind, similar.kind, unknown.kind) == ("convolution", "convolution", None)
-    assert (known.stands_in, similar.stands_in, unknown.stands_in) == (False, False, True)
-    assert by_operation["Device_TopKV2"].stands_in and by_operation["Device_TopKV2"].operation_class == "elementwise"
+    assert (known.is_unseen_kind, similar.is_unseen_kind, unknown.is_unseen_kind) == (False, False, True)
+    assert (
+        by_operation["Device_TopKV2"].is_unseen_kind and by_operation["Device_TopKV2"].operation_class == "elementwise"
+    )
     communication = by_operation["Device_NcclAllReduce"]
     assert (communication.kind, communication.operation_class) == ("communication", None)
     assert [name for name, row in by_operation.items() if row.set_aside] == ["Device_NcclAllReduce"]
@@ -148,7 +150,7 @@ def test_known_similar_and_unknown_operations(models):
         "input pipeline",
         None,
     )
-    assert not by_operation["Host_DecodeJpeg"].stands_in
+    assert not by_operation["Host_DecodeJpeg"].is_unseen_kind
     assert [row.share for row in (known, similar, unknown)] == pytest.approx([0.6, 0.3, 0.1])
     assert by_operation["Device_IDLE"].idle and by_operation["Device_IDLE"].share is None
     assert not by_operation["Host_Quux"].on_device and by_operation["Host_Quux"].operation_class is None
